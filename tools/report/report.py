@@ -180,13 +180,13 @@ def read_table(path, data):
     return table
 
 
-# ---- the paper's figures, and its aggregate ----
+# ---- published figures ----
 
 PAPER_LINKS_K = 512
 
 
 def read_published(name):
-    """Reads published figures, as cells, and hours of training: `paper`, the paper's; `public`, other methods' on the public split."""
+    """Reads published figures, as cells: `paper`, the paper's; `public`, other methods' on the public split."""
     here = os.path.dirname(os.path.realpath(__file__))
     folders = [os.environ[name] for name in ("MOCHI_EMBEDDED",) if name in os.environ] or [
         f"{here}/mochi-data", f"{here}/../../train/data", f"{here}/../share/mochi/data", f"{sys.prefix}/share/mochi/data"]
@@ -200,33 +200,7 @@ def read_published(name):
                        "protocol": table.get("protocol", "split"), "mean": mean, "sd": NAN if sd is None else sd,
                        "n": table["seeds"], "paper": True}
                       for head in heads if mean is not None]
-    return cells, root.get("hours")
-
-
-def aggregate(lists):
-    """The paper's normalised aggregate (its appendix "Normalized Aggregate Score") of each method: {(list, features, head): S}.
-
-        S_t = 1/|C_t| sum_c v_c / v*_c,    S = mean_t S_t,
-
-    v_c is a method's accuracy (nodes, graphs) or AUC (links) on cell c, v*_c the best v_c of all methods. C_t are the cells of
-    task t for which every list has a figure; beside the paper, links only with k = 512 or without a k. NaN if the method lacks a cell.
-    """
-    published = any(x.get("paper") for cells in lists for x in cells)
-    values: dict = {}  # {method: {cell: figure}}
-    best: dict = {}
-    lists_of: dict = {}
-    for i, x in ((i, x) for i, cells in enumerate(lists) for x in cells):
-        links = x["task"] == "lp"
-        if (x["task"] not in ("nc", "lp", "gc") or x["metric"] != ("auc" if links else "accuracy") or math.isnan(x["mean"])
-                or links and published and x["k"] not in (0, PAPER_LINKS_K)):
-            continue
-        cell = (x["data"].lower(), x["task"], x["protocol"], None if links else x["k"])
-        values.setdefault((i, x["features"], x["head"]), {})[cell] = x["mean"]
-        best[cell] = max(best.get(cell, -math.inf), x["mean"])
-        lists_of.setdefault(cell, set()).add(i)
-    families = [[c for c in best if c[1] == task and len(lists_of[c]) == len(lists)] for task in ("nc", "lp", "gc")]
-    return {method: fmean(fmean(ratio(of.get(c, NAN), best[c]) for c in cells) for cells in families if cells)
-            for method, of in values.items() if any(families)}
+    return cells
 
 
 def ratio(a, b):
@@ -249,8 +223,8 @@ LOOK = {"svg.fonttype": "none", "text.parse_math": False, "axes.unicode_minus": 
 LARGEST = 1e100  # the largest coordinate
 
 
-def chart(title, x_label, y_label, series, names=(), bounds=(-LARGEST, LARGEST), **options):
-    """A figure of the page. series: (label, colour, style of STYLES or bars, [(x, y) or (x, y, half width)]); names: (text, x, y);
+def chart(title, x_label, y_label, series, bounds=(-LARGEST, LARGEST), **options):
+    """A figure of the page. series: (label, colour, style of STYLES or bars, [(x, y) or (x, y, half width)]);
     bounds: limits of error bars; options: for matplotlib's axes, such as xscale="log".
     """
     import matplotlib
@@ -269,9 +243,6 @@ def chart(title, x_label, y_label, series, names=(), bounds=(-LARGEST, LARGEST),
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
             axis.set_minor_locator(NullLocator())
-        for name, x, y in names:
-            if abs(x) < LARGEST and abs(y) < LARGEST:
-                axes.annotate(name, (x, y), xytext=(5, 4), textcoords="offset points", fontsize=11)
         out = io.StringIO()
         figure.savefig(out, format="svg", transparent=True)
     return {"title": title, "series": drawn, "svg": page_svg(out.getvalue())}
@@ -367,7 +338,7 @@ class Report:
     def __init__(self, paths):
         self.lines: dict[str, list] = {kind: [] for kind in KINDS}
         self.files, self.runs, self.tables = [], [], []
-        self.paper, self.hours = read_published("paper")
+        self.paper = read_published("paper")
         for path in paths:
             if os.path.isdir(path):
                 self.runs.append(read_run(path))
@@ -521,50 +492,10 @@ class Report:
         links = any(c["task"] == "lp" for c in cells)
         yield ("p", EVAL_NOTE + ("; those of links stand beside k = 512 alone." if links else "."), "soft")
         yield ("figures", [self.eval_chart(*block) for block in self.blocks if is_main(block[1][0])])
-        files = list(self.by_file("cell"))
-        methods, beside = self.aggregates()
-        if methods:
-            yield ("h3", "Normalised aggregate S: the mean share of the best figure of any method on a cell")
-            yield ("p", f"Over the figures that {'the inputs and the paper' if beside else 'all inputs'} have; – where a method lacks one.", "soft")
-            yield ("fold", [("table", ["file", Left("features"), Left("head"), "S"], [
-                [files[i] if i < len(files) else "paper", features, head, figure(S, 3)] for (i, features, head), S in methods])], "All methods")
         for x in self.lines["absent"]:
             yield ("p", f"Not run: {x['data']}, {x['reason']}", "soft")
         yield ("fold", [part for block in self.blocks for part in self.eval_table(*block)], "All figures as tables")
         yield "Few-shot accuracy" + ("" if seen or unknown else " on graphs that were not trained on")
-
-    def aggregates(self):
-        """Returns [((list, features, head), S)], best first, and whether the paper's methods are among them. They are
-        if there are common cells."""
-        own = list(self.by_file("cell").values())
-        beside = aggregate([*own, self.paper])
-        return sorted((beside or aggregate(own)).items(), key=lambda m: (math.isnan(m[1]), -m[1])), bool(beside)
-
-    def costs(self):
-        """Shows S over the hours of training, as the paper's figure "Training cost (hours) vs. performance" does.
-        Weights whose run is not among the inputs are left out."""
-        own = list(self.by_file("cell").values())
-        methods, beside = self.aggregates()
-        trained = {(i, w["features"]): run for i, cells in enumerate(own) for c in cells if c["#run"] for w in c["#run"].get("weights", [])
-                   for run in self.runs if run["weights"] and run["weights"] == w["xxh3"]}
-        series, theirs = [], []
-        for (i, features, head), S in methods:
-            if (i, features) in trained:
-                series.append((f"{features}, {head}", self.colour(features), "points", [(trained[i, features]["seconds"] / 3600, S)]))
-            elif i == len(own) and features in self.hours and not math.isnan(S):
-                theirs.append((features, self.hours[features], S))
-        hours = [x for *_, [(x, S)] in series if x > 0 and not math.isnan(S)] + [x for _, x, _ in theirs]
-        if not series or not hours:
-            return
-        names = {name: (name, x, S) for name, x, S in theirs}  # one label per name, at its lowest point
-        over, of, where = ((" here or in the paper", "the inputs and the paper have", ", on this machine; the paper's are of one NVIDIA RTX A6000")
-                           if beside else ("", "all inputs have", ""))
-        yield ("p", f"S is the mean share of the best figure of any method{over}, over the figures that {of}. Hours of a run are those of "
-               f"its steps{where}.", "soft")
-        yield ("figures", [chart("Normalised aggregate S against the cost of training", "hours of training", "S", [
-            *series, ("the paper's methods", 8, "rings", [t[1:] for t in theirs])], xscale="log", names=names.values(),
-                                xlim=(min(hours) / 3, 30 * max(hours)))])
-        yield "Cost against accuracy"
 
     def trainings(self):
         for run in self.runs:
@@ -622,7 +553,7 @@ class Report:
 
     def sections(self):
         """Yields (heading, blocks) for every section that is not empty."""
-        for section in (self.predictions, self.evaluations, self.costs, self.trainings, self.fits, self.repeat):
+        for section in (self.predictions, self.evaluations, self.trainings, self.fits, self.repeat):
             blocks: list = []
             for part in section():
                 if isinstance(part, str):
@@ -721,7 +652,7 @@ class Comparison:
             raise Refused("--text: expected lines of mochi eval --json, found none")
         self.lists = [[c for c in cells if c["#file"] == i] for i in files]
         self.labels = [os.path.basename(report.files[i]["path"]).partition(".")[0] for i in files]
-        self.published = {"paper": report.paper, "public": read_published("public")[0]}
+        self.published = {"paper": report.paper, "public": read_published("public")}
         self.differences = self.apart = 0
         self.seen: dict[str, dict] = {"†": {}, "?": {}}
 
