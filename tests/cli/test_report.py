@@ -49,7 +49,6 @@ RUN = {"kind": "run", "format": 1, "command": ["mochi eval", "--weights", "it's 
 ABOUT = {"settings": {"recipe": "best", "pool": ["citeseer", "a b"], "steps": 2, "episodes_per_step": 3, "lr": 0.01, "lr_min": 0, "k": [4, 64]},
          "pool": [{"data": "citeseer", "task": "nc", "hash": "c98"}], "version": "0.1.0", "blas_core": "Haswell"}
 STEPS = [{"step": 0, "loss": 1.5, "accuracy": {"nc": 0.5}, "seconds": 0.25}, {"step": 1, "loss": 1.25, "accuracy": {"nc": 0.75}, "seconds": 0.5}]
-PLACED = "node,label,probability,margin,known,truth,x,y\n"
 UNSEEN = "<h2>Few-shot accuracy on graphs that were not trained on</h2>"
 
 
@@ -161,48 +160,6 @@ class Pages(unittest.TestCase):
         self.assertAlmostEqual(half, 4.302653 * math.sqrt(5 / 3), places=5)
         self.assertTrue(math.isnan(report.difference(a, {**b, "values": [41]})[1]))
 
-    def test_predictions_have_a_picture_and_the_least_sure(self):
-        rows = "".join(f"n{i},{'ba'[i % 2]},0.{99 - i},0.1,no,{'ba'[i % 3 > 0]},0.{i},{i % 5}\n" for i in range(30))
-        page = self.page(self.put("p.csv", PLACED + "s1,a,,,yes,a,0,0\n\"s2 <b>\",b,,,yes,b,1,1\n" + rows))
-        self.assertEqual(page.count("<svg class='chart'"), 3)
-        self.has(page, "<p>30 predictions from 2 labels. Of 30 whose class the data has, 15 are right: 50.0%.")
-        self.has(page, "<p>A class here has 1: probabilities are rough below 4 labels of a class: over 25 graphs")
-        least = page[page.index("The least sure"):]
-        self.assertEqual(least.count("<tr><td class='t'>n"), 20)
-        self.assertEqual(least.find("<tr><td class='t'>n"), least.find(
-            "<tr><td class='t'>n29</td><td class='t'>a</td><td>0.700</td><td>0.100</td><td class='t'>a</td></tr>"))
-        self.lacks(page, ">n9<")
-        for by_class in ("a</td><td>1</td><td>15</td><td>20</td><td>50.0</td><td>66.7<", "b</td><td>1</td><td>15</td><td>10</td><td>50.0</td><td>33.3<"):
-            self.has(page, by_class)
-        page = self.page(self.put("q.tsv", "graph\tlabel\tprobability\tmargin\n7\t\t0.5\t0\n8\tb\t1\t1\n"))
-        for part in ("<p>2 predictions, 1 of them too unsure for a label.</p>", "How many labels they were made from the table does not say; prob",
-                     "mochi predict --pca", "<td class='t'>7</td><td class='t'>none</td><td>0.500</td>"):
-            self.has(page, part)
-        self.assertEqual(page.count("<svg class='chart'"), 1)
-        enough = "".join(f"s{i},{'ab'[i % 2]},{',,yes,' if i < 8 else '0.9,0.1,no,'},0,0\n" for i in range(10))
-        self.lacks(self.page(self.put("p.csv", PLACED + enough)), "rough")
-        many = "".join(f"n{i},a,0.5,0.5,no,,{i},{i % 7}\n" for i in range(7000))
-        page = self.page(self.put("p.csv", PLACED + "s,a,,,yes,,0,0\n" + many))
-        self.has(page, "Of the predictions, the pictures have 2334.")  # every third
-        self.lacks(page, "By class")  # the evaluation has no figures by class
-        self.assertTrue(2335 <= page.count("<use ") <= 2335 + 40, page.count("<use "))
-
-    def test_a_damaged_table_is_refused_with_its_line(self):
-        for text, part in (
-                ("", "expected a header and predictions, found none"), (PLACED, "expected a header and predictions, found none"),
-                ("from,to,score,linked\na,b,1,no\n", "in.csv:1: expected a table of mochi predict: "),
-                ("node,label\n1,a\n", "in.csv:1: expected a table of mochi predict: the columns node or graph, label"),
-                (PLACED + "1,a,0.5,0.5,no,,1\n", "in.csv:2: expected 8 columns, as the header has"),
-                (PLACED + "1,a,1.5,0.5,no,,1,1\n", "in.csv:2: expected the member probability to be a number of 0 to 1"),
-                (PLACED + "1,a,nan,0.5,no,,1,1\n", "in.csv:2: expected the member probability to be a number of 0 to 1"),
-                (PLACED + "1,a,,,no,,1,1\n", "in.csv:2: expected a probability and a margin"),
-                (PLACED + "1,,,,yes,,1,1\n", "in.csv:2: expected a label that is known"),
-                (PLACED + "1,a,,,maybe,,1,1\n", "in.csv:2: expected the member known to be true or false"),
-                (PLACED + "1,a,0.5,0.5,no,,1,\n", "in.csv:2: expected a place, x and y"),
-                (PLACED + "1,a,0.5,0.5,no,,inf,1\n", "in.csv:2: expected the member x to be a number"),
-                (PLACED + "1,\"a\n", "in.csv:2: expected the quote that ends a field")):
-            self.refused(part, self.put("in.csv", text))
-
     def test_what_is_not_known_is_refused_with_file_and_line(self):
         one = lines(cell("a", 4, 1))
         for text, part in (
@@ -235,18 +192,16 @@ class Pages(unittest.TestCase):
         """Random changes of good inputs give a page without a script, or Refused."""
         draw = random.Random(1)
         good = lines(RUN, cell("<script", 4, 50), cell("hop", 4, 40)).encode()
-        table = (PLACED + "1,<script,0.5,0.5,no,a,1,1\n2,a,,,yes,a,0,0\n").encode()
         drawn = report.chart
         self.addCleanup(setattr, report, "chart", drawn)
         report.chart = lambda title, *_, **__: {"title": title, "series": [], "svg": ""}  # records the chart's data instead of drawing it
         counts = [0, 0]
-        for i in range(400):
-            name, data = (("in.csv", table) if i % 2 else ("in.jsonl", good))
-            data = bytearray(data)
+        for _ in range(400):
+            data = bytearray(good)
             for _ in range(draw.randint(1, 3)):
                 at = draw.randrange(len(data))
                 data[at:at + draw.randint(0, 2)] = draw.choice([b"", b"0", b"null", b"1e999", b'"', b"-", b"\xff", b"[]", b",", b"9" * 30, b"\0"])
-            path = self.put(name, "")
+            path = self.put("in.jsonl", "")
             with open(path, "wb") as file:
                 file.write(data)
             try:

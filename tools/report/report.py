@@ -1,15 +1,13 @@
 #!/usr/bin/env python3
-"""mochi-report: one HTML page of trainings, evaluations, predictions and measurements; or evaluations compared, as text.
+"""mochi-report: one HTML page of trainings, evaluations and measurements; or evaluations compared, as text.
 
-Reads folders of `mochi train`, tables of `mochi predict` and the lines that other commands print with --json, and writes one HTML
+Reads folders of `mochi train` and the lines that other commands print with --json, and writes one HTML
 file that has no script and loads nothing. Each section is a method of Report that yields blocks, which TEMPLATE writes.
 With --text it prints the tables of evaluations beside each other and beside published figures, by Python's own modules alone.
 """
 
 import argparse
-import csv
 import functools
-import gzip
 import io
 import json
 import math
@@ -58,7 +56,6 @@ TYPES = {
     "integer": ("an integer", lambda v: is_number(v, int)),
     "real": ("a number", is_number),
     "number": ("a number or null", lambda v: v is None or is_number(v)),
-    "share": ("a number of 0 to 1, or null", lambda v: v is None or is_number(v) and 0 <= v <= 1),
     "flag": ("true or false", lambda v: isinstance(v, bool)),
     "object": ("an object", lambda v: isinstance(v, dict)),
     "figures": ("an object of numbers", lambda v: isinstance(v, dict) and is_list(list(v.values()))),
@@ -140,46 +137,6 @@ def read_run(folder):
             "seconds": sum(step["seconds"] for step in log)}
 
 
-PLACED = ["label", "probability", "margin", "known", "truth", "x", "y"]
-
-
-def read_table(path, data):
-    """Reads a table of `mochi predict`."""
-    def typed(field):
-        try:
-            return float(field) if field else None
-        except ValueError:
-            return field
-    try:
-        text = (gzip.decompress(data) if path.endswith(".gz") else data).decode()
-        rows = csv.DictReader(io.StringIO(text, newline=""), delimiter="\t" if ".tsv" in path[-7:] else ",", strict=True)
-        header = rows.fieldnames or []
-        if header and (header[0] not in ("node", "graph") or header[1:4] != PLACED[:3]):
-            raise Refused(f"{path}:1: expected a table of mochi predict: the columns node or graph, label, probability and margin")
-        table, columns = {"path": path, "of": header[:1], "places": header[1:8] == PLACED, "rows": []}, header[:8]
-        for row in rows:
-            place = f"{path}:{rows.line_num}"
-            if None in row or None in row.values():
-                raise Refused(f"{place}: expected {len(header)} columns, as the header has")
-            r: dict = dict(zip(["name", *PLACED], [*(row[name] for name in columns[:8 if table["places"] else 4]), "no", "", "", ""]))
-            r.update({name: typed(r[name]) for name in ("probability", "margin", "x", "y")}, known={"yes": True, "no": False}.get(r["known"]))
-            check(r, "share probability margin, flag known, number x y", place)
-            if not r["label"] if r["known"] else math.isnan(r["probability"] + r["margin"]):
-                raise Refused(f"{place}: expected {'a label that is known' if r['known'] else 'a probability and a margin'}")
-            if table["places"] and math.isnan(r["x"] + r["y"]):
-                raise Refused(f"{place}: expected a place, x and y")
-            r["judged"] = bool(not r["known"] and r["truth"] and r["label"])
-            table["rows"].append({**r, "right": r["judged"] and r["label"] == r["truth"]})
-    except csv.Error as why:
-        found = "the quote that ends a field" if "end of data" in str(why) else f"a table, found {why}"
-        raise Refused(f"{path}:{rows.reader.line_num}: expected {found}") from None
-    except (ValueError, OSError, EOFError) as why:
-        raise Refused(f"{path}: cannot be read: {why}") from None
-    if not table["rows"]:
-        raise Refused(f"{path}: expected a header and predictions, found none")
-    return table
-
-
 # ---- published figures ----
 
 PAPER_LINKS_K = 512
@@ -212,8 +169,8 @@ def ratio(a, b):
 # matplotlib draws in the colours #fade0N, which page_svg replaces by the page's: 0 the text's, 9 the grid's. The page's
 # colours can be told apart by readers who confuse red and green (Okabe and Ito 2008), and each has a dash, for print.
 DASHES = ["", "", "8 3", "2 3", "8 3 2 3", "5 5", "12 4", "2 6", "4 2"]
-STYLES: dict[str, dict] = {"line": {}, "line+": {"marker": "o", "markersize": 4}, "thin": {"linewidth": 0.8},
-          "dots": {"linestyle": "none", "marker": "o", "markersize": 2.4}, "points": {"linestyle": "none", "marker": "o"},
+STYLES: dict[str, dict] = {"line": {}, "line+": {"marker": "o", "markersize": 4},
+          "points": {"linestyle": "none", "marker": "o"},
           "rings": {"linestyle": "none", "marker": "o", "markerfacecolor": "none", "markeredgewidth": 1.3}}
 LOOK = {"svg.fonttype": "none", "text.parse_math": False, "axes.unicode_minus": False, "font.size": 12, "lines.scale_dashes": False,
         "text.color": "#fade00", "axes.labelcolor": "#fade00", "axes.edgecolor": "#fade00", "xtick.color": "#fade00",
@@ -224,7 +181,7 @@ LARGEST = 1e100  # the largest coordinate
 
 
 def chart(title, x_label, y_label, series, bounds=(-LARGEST, LARGEST), **options):
-    """A figure of the page. series: (label, colour, style of STYLES or bars, [(x, y) or (x, y, half width)]);
+    """A figure of the page. series: (label, colour, style of STYLES, [(x, y) or (x, y, half width)]);
     bounds: limits of error bars; options: for matplotlib's axes, such as xscale="log".
     """
     import matplotlib
@@ -250,9 +207,6 @@ def chart(title, x_label, y_label, series, bounds=(-LARGEST, LARGEST), **options
 
 def draw(axes, colour, style, dash, points, bounds):
     x, y, half = zip(*points)
-    if style == "bars":
-        axes.bar(x, y, 0.8 * min((b - a for a, b in zip(x, x[1:])), default=1), color=colour, alpha=0.6)
-        return
     below, above = ([max(0, min(h, d)) for h, d in zip(half, to)] for to in ([v - bounds[0] for v in y], [bounds[1] - v for v in y]))
     ends = None if all(map(math.isnan, half)) else (below, above)
     dashed = {"dashes": tuple(map(float, dash.split()))} if dash and style.startswith("line") else {}
@@ -325,8 +279,6 @@ def setting(value):
     return f"{value:.15g}" if is_number(value) else shlex.quote(str(value))
 
 
-ROUGH = ("probabilities are rough below 4 labels of a class: over 25 graphs their mean lay up to 41 points below the accuracy and up to "
-         "20 above it with 1, up to 20 below and 19 above with 2")
 EVAL_NOTE = ("Bars are 95% intervals. untrained: the encoder before its first step; raw features, best hop: the readout alone, on the SVD of "
              "attributes and graph and on its hops; the paper's own figures, where it has them, with one standard deviation over 3 seeds")
 
@@ -337,7 +289,7 @@ class Report:
 
     def __init__(self, paths):
         self.lines: dict[str, list] = {kind: [] for kind in KINDS}
-        self.files, self.runs, self.tables = [], [], []
+        self.files, self.runs = [], []
         self.paper = read_published("paper")
         for path in paths:
             if os.path.isdir(path):
@@ -345,10 +297,7 @@ class Report:
                 continue
             data = read_bytes(path)
             self.files.append({"path": path, "data": data, "lines": len(lines_of(data))})
-            if path.removesuffix(".gz").endswith((".csv", ".tsv")):
-                self.tables.append(read_table(path, data))
-            else:
-                self.read_lines(path, data)
+            self.read_lines(path, data)
         self.columns = list(dict.fromkeys(c["features"] for c in self.lines["cell"]))
         blocks: dict = {}
         for c in self.lines["cell"]:
@@ -398,62 +347,6 @@ class Report:
         return next((x for x in of_cell if (k == PAPER_LINKS_K if x["task"] == "lp" else x["k"] == k and x["head"] in ("", head))), None)
 
     # ---- sections ----
-
-    def predictions(self):
-        for t in self.tables:
-            rows = t["rows"]
-            predicted, judged = [r for r in rows if not r["known"]], [r for r in rows if r["judged"]]
-            right, known, none = sum(r["right"] for r in judged), len(rows) - len(predicted), sum(not r["label"] for r in rows)
-            found = f" Of {len(judged)} whose class the data has, {right} are right: {ratio(100 * right, len(judged)):.1f}%."
-            yield ("p", f"{len(predicted)} predictions" + (f" from {known} labels" if known else "")
-                   + (f", {none} of them too unsure for a label" if none else "") + "." + (found if judged else ""))
-            given = [sum(r["known"] and r["label"] == c for r in rows) for c in {r["label"] for r in rows if r["known"]}]
-            if given and min(given) < 4:
-                yield ("p", f"A class here has {min(given)}: {ROUGH}.")
-            elif not known:
-                yield ("p", f"How many labels they were made from the table does not say; {ROUGH}.", "soft")
-            drawn = predicted[::1 + (len(predicted) - 1) // 3000]
-            if not t["places"]:
-                yield ("p", "A picture of the embedding needs a table of mochi predict --pca.", "soft")
-            elif len(drawn) < len(predicted):
-                yield ("p", f"Of the predictions, the pictures have {len(drawn)}.", "soft")
-            yield ("figures", list(self.prediction_charts(t, predicted, drawn, judged)))
-            if judged:
-                yield ("h3", "By class")
-                yield ("table", [Left("class"), "labels given", "predicted", "in the data", "of these found, %", "of the predicted right, %"],
-                       [self.class_row(c, rows, judged) for c in dict.fromkeys(c for r in rows for c in (r["label"], r["truth"]) if c)])
-            yield ("h3", "The least sure")
-            heads = [*map(Left, t["of"]), Left("label"), "probability", "margin"] + ([Left("truth")] if judged else [])
-            yield ("table", heads, [[r["name"], r["label"] or "none", figure(r["probability"], 3), figure(r["margin"], 3), r["truth"]][:len(heads)]
-                   for r in sorted(predicted, key=lambda r: r["probability"])[:20]])
-            yield f"Predictions: {t['path']}"
-
-    def class_row(self, c, rows, judged):
-        """Returns recall and precision of one class."""
-        of_it = [r for r in rows if r["label"] == c]
-        right, true = sum(r["right"] for r in of_it), sum(r["truth"] == c for r in judged)
-        return [c, sum(r["known"] for r in of_it), sum(not r["known"] for r in of_it), true,
-                figure(ratio(100 * right, true), 1), figure(ratio(100 * right, sum(r["judged"] for r in of_it)), 1)]
-
-    def prediction_charts(self, t, predicted, drawn, judged):
-        def plane(title, *series):
-            given = ("label given", 0, "rings", [r for r in t["rows"] if r["known"]])
-            return chart(title, "first principal component", "second", aspect="equal", adjustable="datalim", series=[
-                (label, colour, style, [(r["x"], r["y"]) for r in rows]) for label, colour, style, rows in (*series, given)])
-        if t["places"]:
-            labels, points = [r["label"] for r in t["rows"] if r["label"]], drawn + [r for r in t["rows"] if r["known"]]
-            classes = sorted(dict.fromkeys(labels), key=labels.count, reverse=True)
-            own = classes if len(classes) <= 8 else classes[:7]
-            yield plane("The embedding, by class", (f"{len(classes) - len(own)} smaller classes", 8, "dots",
-                                                    [r for r in points if r["label"] in classes[len(own):]]),
-                        *((c, 1 + i, "dots", [r for r in points if r["label"] == c]) for i, c in enumerate(own)))
-            if judged:
-                yield plane("The same, right and wrong", ("right", 8, "dots", [r for r in drawn if r["right"]]),
-                            ("wrong", 2, "dots", [r for r in drawn if r["judged"] and not r["right"]]))
-        bins = [[min(int(20 * r["probability"]), 19) for r in some] for some in (predicted, [r for r in judged if r["right"]])]
-        yield chart("Confidence of the predictions", "probability of the predicted class", "predictions", [
-            (label, colour, "bars", [((b + 0.5) / 20, some.count(b)) for b in range(20)] if some else [])
-            for label, colour, some in zip(("all" if judged else "", "right"), (8, 3), bins)])
 
     def eval_chart(self, cells, flat, columns):
         first, ks = flat[0], sorted(k for k in cells if k > 0)
@@ -553,7 +446,7 @@ class Report:
 
     def sections(self):
         """Yields (heading, blocks) for every section that is not empty."""
-        for section in (self.predictions, self.evaluations, self.trainings, self.fits, self.repeat):
+        for section in (self.evaluations, self.trainings, self.fits, self.repeat):
             blocks: list = []
             for part in section():
                 if isinstance(part, str):
@@ -583,10 +476,6 @@ class Report:
         both = [c["mean"] > x["mean"] for line in lines for c in line if c["features"] == best and (x := self.paper_at(c, "MOCHI++"))]
         if both:
             yield f"{best} is above the paper's MOCHI++ in {sum(both)} of the {len(both)} figures that both have."
-        for t in self.tables:
-            known, judged = sum(r["known"] for r in t["rows"]), [r["right"] for r in t["rows"] if r["judged"]]
-            right = f"; where the class is known, {100 * fmean(judged):.1f}% are right" if judged else ""
-            yield f"{t['path']} has {len(t['rows']) - known} predictions from {known} labels{right}."
         for x in sorted(self.lines["fit"], key=lambda x: math.isnan(x["accuracy"]) or -x["accuracy"])[:1]:
             yield f"Of the readouts on embeddings, head {x['head']} at k = {x['k']} is the most accurate, {x['accuracy']:.1f}%."
 
@@ -871,8 +760,7 @@ def main(words=None):
     parser = argparse.ArgumentParser(prog="mochi-report", description=__doc__.split("\n\n")[0].partition(": ")[2], epilog="Example: mochi "
                                      "train --out runs/a; mochi eval --weights runs/a/weights.safetensors --json > eval.jsonl; mochi-report "
                                      "runs/a eval.jsonl --out report.html")
-    parser.add_argument("input", nargs="+", metavar="INPUT", help="a folder of mochi train; a table .csv or .tsv of mochi predict (with places: "
-                        "--pca); or lines of mochi eval or readouts with --json")
+    parser.add_argument("input", nargs="+", metavar="INPUT", help="a folder of mochi train; or lines of mochi eval or readouts with --json")
     parser.add_argument("--out", metavar="FILE.html", help="write the page")
     parser.add_argument("--text", action="store_true", help="print the tables of mochi eval beside each other and beside the paper's figures or, "
                         "by protocol public, other methods'; what is behind the first file's figures, and by how much")
