@@ -50,7 +50,7 @@ DISK = (
     ("predict --data mutag --readout $/readout.safetensors --out @/p.jsonl --threads 1 --quiet", ""),
     ("suggest --data mutag --n 4 --out @/next.csv --threads 1", "cp $/seeds.csv @/next.csv"),
     ("fit $/Z.npy $/y.npy --head ridge --save @/r.safetensors --threads 1 --quiet", ""),
-    ("readouts $/Z.npy $/y.npy --head ridge --shots 2 --episodes 2 --queries 4 --draws @/d.npz --threads 1 --json", "cp $/Z.npy @/d.npz"),
+    ("readouts $/Z.npy $/y.npy --head ridge --shots 2 --episodes 2 --queries 4 --threads 1 --json", ""),
     ("eval --weights $/run/weights.safetensors --data mutag --shots 4 --seeds 1 --draws @/draws --threads 1 --json --quiet", ""),
     ("data convert $/run/weights.safetensors @/w.safetensors", ""),
     ("data info $/run/weights.safetensors --json", ""),

@@ -15,7 +15,6 @@ enum { MOST_SHOTS = 64 };
 
 typedef struct readouts_options {
     labelled_rows in;
-    const char *draws;
     const char *train, *test; /* files that list the rows of a split, or NULL */
     const char *confusion;    /* the head whose confusion matrix is shown, or NULL */
     int64_t shots[MOST_SHOTS];

@@ -40,11 +40,6 @@ static const option table[] = {
     {OPTION_INT64, "ways", "W", AT(in.fit.ways), "classes per episode, drawn if there are more (default 64)", 2,
         1 << 20},
     SEED_OPTION(readouts_options, in.fit.seed, "the episodes"),
-    {OPTION_OUTPUT, "draws", "FILE.npz", AT(draws),
-        "write the episodes for other programs: for k = 4 the arrays k4_support and k4_query [episodes, rows per "
-        "episode], row numbers in Z from 0, and k4_support_label and k4_query_label, the classes numbered in the "
-        "episode from 0",
-        .choices = ".npz"},
     {OPTION_GROUP, .help = "A split of your own in place of episodes:"},
     {OPTION_TEXT, "train", "FILE", AT(train),
         "numbers of the rows to learn from, counted from 0: .npy, or text with one number per line; without it, all "
@@ -126,7 +121,7 @@ static void refuse_readouts_options(const readouts_options *o) {
     for (int i = 0; i < o->in.fit.n_shots; i++)
         held_out |= o->shots[i] > 1;
     refuse_given(g, "tune", !held_out, "a support of one row a class has no rows to hold out");
-    refuse_given(g, "shots episodes queries ways draws", split, "--train and --test give one split, without episodes");
+    refuse_given(g, "shots episodes queries ways", split, "--train and --test give one split, without episodes");
     refuse_confusion(o);
     refuse_given(g, "pairs", o->in.n_heads < 2, "expected two heads or more");
     refuse_math_on_cpu(g, &o->device);
