@@ -33,7 +33,7 @@ MEMORY = (
     (TRAIN + " --json", ""),
     RESUME,
     ("eval --weights $/run/weights.safetensors --data mutag --shots 4 --seeds 2 --threads 1 --json --quiet", ""),
-    ("embed --weights $/run/weights.safetensors --data mutag --out @/Z.npy --threads 1 --json", ""),
+    ("embed --weights $/run/weights.safetensors --data mutag --out @/Z.npy --threads 1", ""),
     ("readouts $/Z.npy $/y.npy --head ridge,svm,prototype_inner --shots 2,4 --episodes 2 --queries 4 --threads 1 --json", ""),
     ("fit $/people.csv --label kind --head lda --out @/p.csv --threads 1", ""),
     ("gradcheck solve_spd --json", ""),
