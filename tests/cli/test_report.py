@@ -91,11 +91,9 @@ class Pages(unittest.TestCase):
         self.assertIn(part, str(why.exception))
 
     def test_figures_beside_the_papers_and_how_to_repeat_them(self):
-        mine = [cell("<i>mine</i>", 4, 71.25), cell("<i>mine</i>", 16, 80), cell("hop", 4, 67.5), cell("hop", 16, None)]
+        mine = [cell("<i>mine</i>", 4, 71.25, values=[71, 71.5]), cell("<i>mine</i>", 16, 80), cell("hop", 4, 67.5, values=[67, 68]), cell("hop", 16, None)]
         page = self.page(self.run_folder(), lines(
             RUN, *mine,
-            {"kind": "pair", "data": "cora", "task": "nc", "metric": "accuracy", "k": 4, "head": "ridge", "features": "<i>mine</i>",
-             "other_features": "hop", "difference": 1, "ci95": 0.5, "paired": True, "apart": True},
             {"kind": "absent", "data": "gowalla", "task": "lp", "reason": "it is not there"}))
         for part in ("&lt;i&gt;mine&lt;/i&gt;", "<td>71.2\u00a0±\u00a02.5</td>", "paper: MOCHI++", "<td>34.9\u00a0±\u00a03.2</td>", "0.8 s in steps",
                      "2 of 2, 3 episodes each", "mochi train --recipe best --pool citeseer,&#39;a b&#39; --steps 2 --episodes-per-step 3 "

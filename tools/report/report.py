@@ -34,12 +34,10 @@ KINDS = {
     "cell": ("kind", "cell", "text data task protocol features head metric block?, integer k, number mean sd ci95, "
         "numbers values?"),
     "absent": ("kind", "absent", "text data task reason"),
-    "pair": ("kind", "pair", "text data task metric head features other_features, integer k, number difference ci95, "
-        "flag paired apart"),
     "fit": ("ece_temperature", None, "text head, integer k, "
         "number accuracy ci95 nll brier ece nll_temperature? ece_temperature macro_f1? auc? top3? seconds"),
 }
-# The page's names for the baselines of a cell or a pair.
+# The page's names for the baselines of a cell.
 BASELINES = {"random": "untrained", "x0": "raw features", "hop": "best hop"}
 
 
@@ -56,7 +54,6 @@ TYPES = {
     "integer": ("an integer", lambda v: is_number(v, int)),
     "real": ("a number", is_number),
     "number": ("a number or null", lambda v: v is None or is_number(v)),
-    "flag": ("true or false", lambda v: isinstance(v, bool)),
     "object": ("an object", lambda v: isinstance(v, dict)),
     "figures": ("an object of numbers", lambda v: isinstance(v, dict) and is_list(list(v.values()))),
     "weights": ("a list of files of weights", lambda v: isinstance(v, list) and all(
@@ -320,8 +317,7 @@ class Report:
             check(o, KINDS[kind][2], place)
             run = o if kind == "run" else run
             o["#file"], o["#run"] = len(self.files) - 1, run
-            for name in ("features", "other_features"):
-                o[name] = BASELINES.get(o.get(name), o.get(name))
+            o["features"] = BASELINES.get(o.get("features"), o.get("features"))
             self.lines[kind].append(o)
 
     def by_file(self, kind):
@@ -468,8 +464,8 @@ class Report:
         if winners:
             yield (f"Of {len(winners)} few-shot comparisons (a data set, task, head and k each) {best} has the highest figure in "
                    f"{winners.count(best)}.")
-            signs = [(p, (p["features"] == best) - (p["other_features"] == best)) for p in self.lines["pair"] if is_main(p)]
-            apart = [p["apart"] * sign * p["difference"] for p, sign in signs if sign]
+            gaps = [difference(c, other) for line in lines for c in line for other in line if c["features"] == best != other["features"]]
+            apart = [mean * (abs(mean) > half) for mean, half, paired in gaps if paired]
             if apart:
                 yield (f"Of its {len(apart)} differences to another column {sum(d > 0 for d in apart)} are above 0 by more than their 95% "
                        f"interval, {sum(d < 0 for d in apart)} below.")
