@@ -8,7 +8,12 @@
 /* Takes a piece of text, borrowed for the call: the library itself never prints. */
 typedef void (*mo_write)(const char *text, void *state);
 
-typedef enum mo_print_format { MO_PRINT_TEXT = 0, MO_PRINT_DOT } mo_print_format;
+typedef enum mo_print_format {
+    MO_PRINT_TEXT = 0,
+    MO_PRINT_DOT,
+    MO_PRINT_JSON, /* `graph` of the metadata of a .tape file (print.c), on one line */
+    MO_PRINT_TAPE  /* mo_tape_write alone: a safetensors file whose metadata hold the graph (print.c) */
+} mo_print_format;
 
 /* A name for a tensor in a printed graph: "loss", "gradient of W". */
 typedef struct mo_label {
@@ -27,7 +32,7 @@ typedef struct mo_print_options {
 /* Writes the recorded graph, oldest node first: every node with its inputs, shapes and dtypes, as lines of text or for
  * graphviz; options may be NULL (text). Works in the error state too. Returns the status. */
 MO_API mo_code mo_tape_print(const mo_tape *t, const mo_print_options *options, mo_write write, void *state);
-/* mo_tape_print into a file, with gradients unless options->no_gradients. Returns the status. */
+/* mo_tape_print into a file, in any format, with gradients unless options->no_gradients. Returns the status. */
 MO_API mo_code mo_tape_write(mo_tape *t, const mo_print_options *options, const char *path);
 
 /* One op at one place: in forward, or called by the rule (vjp) of one op. The counts start at mo_profile_start. */

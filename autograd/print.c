@@ -1,11 +1,19 @@
-/* autograd/print.c - a recorded graph as text, or for graphviz.
+/* autograd/print.c - a recorded graph as text, for graphviz, or as a .tape file for other programs.
  *
  * Values are numbered: leaves before the first node that reads them, the outputs of a node side by side. A node is
  * named by its position on the tape, %4 (its outputs %4.0, %4.1 if it has several); a leaf by its name or, if it has
- * none, as data0, data1, .. in order of use. A value that was computed without being recorded is a leaf too. */
+ * none, as data0, data1, .. in order of use. A value that was computed without being recorded is a leaf too.
+ *
+ * A .tape file is a safetensors file. Its metadata are "format" "mochi-tape", "version" "1", and "graph", JSON text:
+ * {"values": [{"dtype", "shape", name, label, leaf, released, kept, reached}, ..], "nodes": [{"op", "in", "out",
+ * section, vjp_of, view}, ..], "loss": value}; members without quotes may be absent. Tensors "v3" and "g3" are the
+ * elements of value 3 and of its gradient. */
 #include "autograd/tape.h"
+#include "tensor/files/arrays.h"
 #include "tensor/files/file.h"
+#include "tensor/files/foreign_text.h"
 #include "tensor/files/number_text.h"
+#include "tensor/files/safetensors.h"
 #include "tensor/library.h"
 
 #include <inttypes.h>
@@ -316,9 +324,105 @@ static void dot_sections(printer *p) {
     }
 }
 
+/* ---- .tape files ---- */
+
+/* Returns NULL when jansson is out of memory, as do the next two functions; the caller raises the error. */
+static json_t *json_list(const int64_t *x, int n) {
+    json_t *list = json_array();
+    for (int i = 0; i < n && list; i++)
+        if (json_array_append_new(list, json_integer(x[i])) != 0) {
+            json_decref(list);
+            list = NULL;
+        }
+    return list;
+}
+
+static json_t *json_value(const printer *p, const value *v) {
+    const mo_tensor *T = v->tensor;
+    const char *text[] = {label_of(p, T), T->node ? NULL : T->name};
+    char quoted[2][160];
+    for (int i = 0; i < 2; i++)
+        text[i] = text[i] ? mo_quote(text[i], strlen(text[i]), quoted[i], sizeof quoted[i]) : NULL;
+    json_t *shape = json_list(T->shape, T->ndim);
+    bool leaf = !T->node && T->requires_grad;
+    return json_pack("{s:s, s:o, s:s*, s:s*, s:o*, s:o*, s:o*, s:o*}", "dtype", mo_dtype_name(T->dtype), "shape", shape,
+        "label", text[0], "name", text[1], "leaf", leaf ? json_true() : NULL, "released",
+        T->storage ? NULL : json_true(), "kept", T->kept ? json_true() : NULL, "reached",
+        v->reached ? json_true() : NULL);
+}
+
+static json_t *json_node(const printer *p, const mo_node *node) {
+    int64_t indices[2][MO_MAX_INPUTS + MO_MAX_OUTPUTS];
+    for (int i = 0; i < node->n_in; i++)
+        indices[0][i] = index_of(p, node->in[i]);
+    for (int i = 0; i < node->n_out; i++)
+        indices[1][i] = p->first[node->index] + i;
+    json_t *in = json_list(indices[0], node->n_in), *out = json_list(indices[1], node->n_out);
+    return json_pack("{s:s, s:o, s:o, s:s*, s:o*, s:o*}", "op", node->op->name, "in", in, "out", out, "section",
+        node->section, "vjp_of", node->vjp_of ? json_integer(node->vjp_of->index) : NULL, "view",
+        node->op->is_view ? json_true() : NULL);
+}
+
+static void keep_elements(printer *p, mo_arrays *arrays, char kind, int64_t index, const mo_tensor *T) {
+    if (!T || !T->storage || !is_small(p, T) || !mo_ok(p->ctx))
+        return;
+    char name[32];
+    snprintf(name, sizeof name, "%c%" PRId64, kind, index);
+    mo_arrays_append(arrays, name, mo_tensor_clone(p->ctx, T)); /* the name is unique by construction */
+}
+
+/* Returns the graph as JSON text, owned; NULL without memory. */
+static char *graph_text(const printer *p) {
+    json_t *values = json_array(), *nodes = json_array();
+    bool ok = true;
+    for (int64_t i = 0; i < p->n && ok; i++)
+        ok = json_array_append_new(values, json_value(p, &p->values[i])) == 0;
+    for (int64_t i = 0; i < p->t->n_nodes && ok; i++)
+        ok = json_array_append_new(nodes, json_node(p, p->t->nodes[i])) == 0;
+    json_t *graph = json_pack("{s:o, s:o, s:I}", "values", values, "nodes", nodes, "loss", (json_int_t)p->loss);
+    char *text = ok && graph ? mo_json_encode(graph, MO_JSON_FLAGS) : NULL;
+    json_decref(graph);
+    return text;
+}
+
+static void write_tape_file(printer *p, const char *path) {
+    mo_arrays *arrays = mo_arrays_create(p->ctx);
+    for (int64_t i = 0; i < p->n && arrays; i++) {
+        keep_elements(p, arrays, 'v', i, p->values[i].tensor);
+        keep_elements(p, arrays, 'g', i, p->values[i].gradient);
+    }
+    char *text = arrays ? graph_text(p) : NULL;
+    json_t *metadata =
+        text ? json_pack("{s:s, s:s, s:s}", "format", "mochi-tape", "version", "1", "graph", text) : NULL;
+    char *written = metadata ? mo_json_encode(metadata, MO_JSON_FLAGS) : NULL;
+    if (written && mo_ok(p->ctx))
+        mo_safetensors_write(arrays, written, path);
+    else
+        mo_fail(p->ctx, MO_MEMORY, "tape: %s: out of memory for its graph", path);
+    free(written);
+    free(text);
+    json_decref(metadata);
+    mo_arrays_release(arrays);
+}
+
 /* ---- the calls ---- */
 
+static void print_json_graph(printer *p) {
+    char *text = graph_text(p);
+    if (!text)
+        mo_fail(p->ctx, MO_MEMORY, "tape: out of memory for its graph");
+    else
+        p->write(text, p->state);
+    if (text)
+        p->write("\n", p->state);
+    free(text);
+}
+
 static void print_graph(printer *p) {
+    if (p->options->format == MO_PRINT_JSON) {
+        print_json_graph(p);
+        return;
+    }
     bool dot = p->options->format == MO_PRINT_DOT;
     int64_t next = 0;
     if (dot)
@@ -371,6 +475,20 @@ mo_code mo_tape_print(const mo_tape *t, const mo_print_options *options, mo_writ
     return with_error_back(ctx, &before);
 }
 
+static void write_file(printer *p, const char *path) {
+    if (p->options->format == MO_PRINT_TAPE) {
+        write_tape_file(p, path);
+        return;
+    }
+    mo_file_writer *writer = mo_file_start(p->ctx, path);
+    if (writer) {
+        p->write = append_text;
+        p->state = writer;
+        print_graph(p);
+        mo_file_finish(writer);
+    }
+}
+
 mo_code mo_tape_write(mo_tape *t, const mo_print_options *options, const char *path) {
     mo_context *ctx = mo_context_of_tape(t);
     if (!mo_tape_lives(t, "tape_write") || !mo_given(ctx, "tape_write", "the path", path))
@@ -383,13 +501,7 @@ mo_code mo_tape_write(mo_tape *t, const mo_print_options *options, const char *p
         mo_scope scope = mo_scope_open(t);
         if (!p.options->no_gradients)
             find_gradients(&p, t);
-        mo_file_writer *writer = mo_file_start(ctx, path);
-        if (writer) {
-            p.write = append_text;
-            p.state = writer;
-            print_graph(&p);
-            mo_file_finish(writer);
-        }
+        write_file(&p, path);
         mo_scope_close(t, &scope, NULL, 0);
     }
     free_values(&p);

@@ -47,6 +47,7 @@ static const command commands[] = {
     {"new", "a head, an encoder or an op of your own to start from", new_command, &new_line,
         "Write your own head, encoder or op:"},
     {"gradcheck", "check derivatives of ops and heads against differences", gradcheck_command, &gradcheck_line},
+    {"tape", "the ops of one training step, as text or for graphviz", tape_command, &tape_line},
     {"explain", "explain an op, a readout or a method line by line", explain_command, &explain_line, "Learn:"},
     {"doctor", "whether the program runs well on this machine, and what to do", doctor_command, &doctor_line,
         "If something is wrong or slow:"},

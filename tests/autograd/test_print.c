@@ -1,4 +1,4 @@
-/* tests/autograd/test_print.c - the recorded graph as text and for graphviz. */
+/* tests/autograd/test_print.c - the recorded graph as text, for graphviz and as a .tape file. */
 #include "autograd/inside.h"
 #include "ops/inside.h"
 #include "tests/scratch.h"
@@ -206,8 +206,28 @@ TEST_AROUND(a_leaf_that_was_released_is_no_obstacle, &freed_with_context) {
     mo_tensor_release(W);
     assert_int_equal(mo_tape_dot(y->t, in_folder("x.dot")), MO_OK);
     assert_has(content("x.dot"), "label=\"W\\nfloat64 [2, 2]\\nreleased\"];\n");
+}
+
+/* The metadata hold the graph, with quotes escaped once; the tensors hold its elements and gradients. */
+TEST_AROUND(a_tape_file_holds_the_graph, &freed_with_context) {
+    toy *y = *state;
+    mo_tensor *W, *loss = two_sections(y, &W);
+    mo_print_options options = {
+        .format = MO_PRINT_TAPE, .values = 64, .n_labels = 1, .labels = &(mo_label){"loss", loss}};
+    assert_int_equal(mo_tape_write(y->t, &options, in_folder("x.tape")), MO_OK);
+    HELD(mo_arrays) *arrays = mo_safetensors_read(y->ctx, in_folder("x.tape"));
+    assert_non_null(arrays);
+    assert_has(arrays->metadata, "\"format\":\"mochi-tape\"");
+    assert_has(arrays->metadata, "\\\"loss\\\":4,");
+    assert_has(arrays->metadata,
+        "{\\\"in\\\":[0,1],\\\"op\\\":\\\"matmul\\\",\\\"out\\\":[2],\\\"section\\\":\\\"encoder\\\"}");
+    assert_has(arrays->metadata, "\\\"name\\\":\\\"W\\\",\\\"reached\\\":true");
+    assert_has(arrays->metadata, "\\\"label\\\":\\\"loss\\\"");
+    assert_true(at(mo_arrays_find(arrays, "v4"), 0) == 146 && at(mo_arrays_find(arrays, "v2"), 1) == 11);
+    assert_true(at(mo_arrays_find(arrays, "g0"), 3) == 44 && !mo_arrays_find(arrays, "g1"));
     assert_int_equal(mo_tape_dot(y->t, in_folder("no/such/x.dot")), MO_IO);
     assert_failed(y->ctx, MO_IO, PARTS("x.dot"));
+    mo_tensor_release(W);
 }
 
 static int open_folder(void **state) {
@@ -216,6 +236,7 @@ static int open_folder(void **state) {
 
 static int remove_folder(void **state) {
     remove(in_folder("x.dot"));
+    remove(in_folder("x.tape"));
     return rmdir(folder);
 }
 

@@ -13,12 +13,13 @@ enum { EXIT_FINE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 /* One subcommand: argv[0] is its full name, "mochi train". Returns the exit code. */
 typedef int command_function(int argc, char **argv);
 command_function train_command, eval_command, embed_command, label_command, suggest_command, predict_command,
-    explain_command, fit_command, readouts_command, data_command, gradcheck_command, new_command, doctor_command;
+    explain_command, fit_command, readouts_command, data_command, gradcheck_command, new_command, tape_command,
+    doctor_command;
 /* The subcommands' options (options.h); for `data` also each action's. */
 struct command_line;
 extern const struct command_line train_line, eval_line, embed_line, label_line, suggest_line, predict_line,
     explain_line, fit_line, readouts_line, data_line, data_list_line, data_info_line, data_convert_line, gradcheck_line,
-    new_line, doctor_line;
+    new_line, tape_line, doctor_line;
 
 /* ---- values.c: parse an option's text. A bad value ends the program with one line and EXIT_USAGE. ---- */
 

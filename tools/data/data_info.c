@@ -227,7 +227,9 @@ static json_t *describe_data(mo_context *ctx, const char *name, const json_t *m)
     const char *kind = "array";
     json_t *o = NULL;
     bool graph = false;
-    if (mo_path_ends_with(name, ".npy")) {
+    if (mo_path_ends_with(name, ".tape")) {
+        mo_fail(ctx, MO_UNSUPPORTED, "%s: expected a graph, an array or weights, found a tape", name);
+    } else if (mo_path_ends_with(name, ".npy")) {
         mo_tensor *T = mo_npy_read(ctx, name);
         arrays = mo_arrays_create(ctx);
         if (arrays)
