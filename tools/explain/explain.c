@@ -11,7 +11,7 @@ enum { MOST_TOPICS = 64 };
 typedef struct explain_options {
     const char *const *chosen; /* the heading line of the topic; NULL: none */
     lesson_choice numbers;
-    bool json;
+    bool step, json;
     given_options given;
 } explain_options;
 
@@ -23,6 +23,9 @@ static const option table[] = {
         .not_with = "matrix", .why = "the matrix of --matrix has its size"},
     {OPTION_INT64, "seed", "S", offsetof(explain_options, numbers.seed),
         "seed of the random numbers, which replace all that --matrix does not give"},
+    {OPTION_FLAG, "step", NULL, offsetof(explain_options, step),
+        "ask for each line of the adjoint before it is shown: three tries, ? for a hint, Enter for the answer",
+        .not_with = "json", .why = "--json asks nothing"},
     JSON_OPTION(explain_options, json, "one JSON object: the lesson's blocks, formulas in LaTeX"),
     {OPTION_END},
 };
@@ -33,6 +36,7 @@ static const char about[] =
     "Without a topic, lists them. Exit status 1 if a line differs from its differences, or from mo_grad, by more than "
     "1e-6 of its largest number (1, if that is smaller); a nearly singular matrix can cause that.\n\nExamples:\n"
     "  mochi explain solve\n"
+    "  mochi explain cholesky --step\n"
     "  mochi explain solve --matrix A.csv\n"
     "  mochi explain ridge --n 5 --seed 3 | less";
 
@@ -71,7 +75,7 @@ static void check_topic(void *options, const struct argp_state *state) {
             size_t used = strlen(expected);
             snprintf(expected + used, sizeof expected - used, " %s", name);
         }
-    refuse_given(&o->given, "matrix n seed json", !o->chosen, expected);
+    refuse_given(&o->given, "matrix n seed step json", !o->chosen, expected);
 }
 
 const command_line explain_line = {
@@ -84,6 +88,7 @@ static int explain_topic(const explain_options *o) {
         .t = ctx ? mo_tape_create(ctx, MO_RECORD) : NULL,
         .topic = topic,
         .text = o->chosen + 1,
+        .ask = o->step,
         .json = o->json ? json_array() : NULL};
     int code = EXIT_FAILED;
     lesson_heading(*o->chosen, topic, &l.summary);

@@ -75,6 +75,7 @@ typedef struct lesson {
     /* The largest differences so far. largest: between the two matrices of a line or an equation. from_mo_grad: between
      * a line's matrix and the gradient by mo_grad. */
     double largest, from_mo_grad;
+    bool ask;     /* --step */
     int answered; /* the number of the line that the reader has answered; 0: none */
     const char *answer;
     json_t *json; /* with --json: the blocks so far; NULL: blocks are printed on the terminal */
@@ -108,11 +109,12 @@ typedef struct lesson_choice {
  * raises an error that names the file and what it should contain. */
 void lesson_open_inputs(lesson *l, const lesson_choice *choice);
 
-/* ---- lesson_text.c, lesson_json.c, lesson_judge.c: output of a block, and answers to it ---- */
+/* ---- lesson_text.c, lesson_json.c, lesson_step.c: output of a block, and answers to it ---- */
 
-/* Prints the block. */
+/* Prints the block. With --step waits before some, and asks for the matrix of a line until standard input has the right
+ * one, or an empty line, or three that are wrong. */
 void put_on_terminal(lesson *l, const block *b);
-/* Compares the answer, a formula, to the line `formula` with the matrix: writes one sentence into text,
+/* Compares the answer (numbers or a formula) to the line `formula` with the matrix: writes one sentence into text,
  * "Right." or the difference. Clears any error that the answer raises. */
 void judge_answer(lesson *l, const char *answer, const char *formula, const matrix *m, char *text, size_t bytes);
 /* Writes what may help to find the matrix of a line. */

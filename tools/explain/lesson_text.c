@@ -1,10 +1,11 @@
-/* tools/explain/lesson_text.c - prints a lesson on the terminal. */
+/* tools/explain/lesson_text.c - prints a lesson on the terminal, and asks for its lines. */
 #include "tools/explain/lesson.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { WIDTH = 9, INDENT = 5, GAP = 4, BESIDE = 17, TEXT_BYTES = 1024 };
+enum { WIDTH = 9, INDENT = 5, GAP = 4, BESIDE = 17, TRIES = 3, TEXT_BYTES = 1024 };
 
 /* Copies a text to `bare`, without the backquotes around formulas and the quotes around words in formulas. Returns the
  * width of `bare`. */
@@ -125,8 +126,70 @@ static void print_title(const lesson *l, const block *b) {
     printf("%*s(%s)\n", width - 1 - (fits ? used : 0) - source, "", l->source);
 }
 
+/* ---- --step ---- */
+
+/* Reads a line of standard input; NULL at its end, after which the lesson asks no more questions. */
+static char *read_answer(void) {
+    char *line = NULL;
+    size_t room = 0;
+    fflush(stdout);
+    if (feof(stdin) || getline(&line, &room, stdin) < 0) {
+        free(line);
+        putchar('\n');
+        return NULL;
+    }
+    line[strcspn(line, "\r\n")] = '\0';
+    return line;
+}
+
+static void wait_for_reader(void) {
+    if (feof(stdin))
+        return;
+    printf("  -- Enter goes on --");
+    free(read_answer());
+}
+
+/* Judges an answer to the line, or gives a hint, and says so. Returns whether the question is to be asked again. */
+static bool is_to_try_again(lesson *l, const block *line, const char *answer, int *tries) {
+    char text[TEXT_BYTES];
+    if (!answer[strspn(answer, " \t")])
+        return false;
+    if (!strcmp(answer, "?")) {
+        write_hint(&line->matrices[0], text, sizeof text);
+        print_prose(text, 2);
+        return true;
+    }
+    judge_answer(l, answer, line->text, &line->matrices[0], text, sizeof text);
+    print_prose(text, 2);
+    return strcmp(text, "Right.") != 0 && ++*tries < TRIES;
+}
+
+static void ask_for_line(lesson *l, const block *line) {
+    char text[TEXT_BYTES];
+    const matrix *m = &line->matrices[0];
+    const int numbers = m->rows * m->columns;
+    bool again = !feof(stdin);
+    if (again) {
+        snprintf(text, sizeof text,
+            "%.*s = ?   A formula, or %d number%s (%d x %d, row by row). ? gives a hint, Enter the answer.",
+            (int)strcspn(line->text, " "), line->text, numbers, numbers == 1 ? "" : "s", m->rows, m->columns);
+        putchar('\n');
+        print_prose(text, 2);
+    }
+    for (int tries = 0; again;) {
+        if (tries)
+            printf("  again, %d of %d", tries + 1, TRIES);
+        printf("  > ");
+        char *answer = read_answer();
+        again = answer && is_to_try_again(l, line, answer, &tries);
+        free(answer);
+    }
+}
+
 void put_on_terminal(lesson *l, const block *b) {
     int indent = 0; /* columns printed before the text */
+    if (l->ask && (b->kind == BLOCK_SECTION || b->kind == BLOCK_AGREE))
+        wait_for_reader();
     switch (b->kind) {
     case BLOCK_TITLE:
         print_title(l, b);
@@ -148,6 +211,8 @@ void put_on_terminal(lesson *l, const block *b) {
         indent = printf("%*s", INDENT, "");
         break;
     case BLOCK_LINE:
+        if (l->ask)
+            ask_for_line(l, b);
         indent = printf("%3d. ", b->number);
         break;
     case BLOCK_AGREE:

@@ -1,5 +1,5 @@
-/* tools/explain/lesson_judge.c - judges a reader's formula for a line of a lesson, which is computed on the lesson's
- * values (expression.c). */
+/* tools/explain/lesson_step.c - judges a reader's answer to a line of a lesson: a list of numbers or a formula, which
+ * is computed on the lesson's values (expression.c). */
 #include "tools/explain/lesson.h"
 
 #include <math.h>
@@ -10,6 +10,35 @@
 static bool is_near(double a, double b) {
     return fabs(a - b) <= 5e-3 * fmax(1, fabs(b));
 }
+
+/* ---- numbers ---- */
+
+/* Returns how many numbers an answer has; -1 if a word is not a number. *right: how many of them equal the matrix's
+ * number at the same place. */
+static int count_numbers(const char *answer, const matrix *m, int *right) {
+    int given = 0;
+    char *end;
+    *right = 0;
+    for (const char *at = answer; *(at += strspn(at, ",; \t\r\n")); at = end, given++) {
+        double v = strtod(at, &end);
+        if (end == at || !strchr(",; \t\r\n", *end))
+            return -1;
+        *right += given < m->rows * m->columns && is_near(v, m->values[given]);
+    }
+    return given;
+}
+
+static void judge_numbers(const matrix *m, int given, int right, char *text, size_t bytes) {
+    int numbers = m->rows * m->columns;
+    if (given == numbers && right == numbers)
+        snprintf(text, bytes, "Right.");
+    else if (given == numbers)
+        snprintf(text, bytes, "%d of %d are right.", right, numbers);
+    else
+        snprintf(text, bytes, "%d numbers, where %d x %d are asked for.", given, m->rows, m->columns);
+}
+
+/* ---- a formula ---- */
 
 /* Returns whether the answer is `factor` times the right value or, if `transpose`, times its transpose. */
 static bool is_multiple(const matrix *answer, const matrix *m, double factor, bool transpose) {
@@ -73,13 +102,18 @@ static void judge_formula(const matrix *answer, const matrix *m, char *text, siz
 
 void judge_answer(lesson *l, const char *answer, const char *formula, const matrix *m, char *text, size_t bytes) {
     char name[NAME_BYTES], why[256];
+    int right;
     matrix value;
     snprintf(name, sizeof name, "%.*s", (int)strcspn(formula, " "), formula);
     const char *right_side = strchr(answer, '=') ? strchr(answer, '=') + 1 : answer;
-    mo_tensor *X = lesson_evaluate(l, right_side, name, NULL, why, sizeof why);
+    int given = count_numbers(right_side, m, &right);
+    text[0] = '\0';
+    if (given > 0)
+        judge_numbers(m, given, right, text, bytes);
+    mo_tensor *X = given < 0 ? lesson_evaluate(l, right_side, name, NULL, why, sizeof why) : NULL;
     if (X && read_matrix(l, name, X, &value))
         judge_formula(&value, m, text, bytes);
-    else
+    else if (given < 0)
         snprintf(text, bytes, "%s.", mo_ok(l->ctx) ? why : mo_context_status(l->ctx)->message);
     mo_clear_error(l->ctx);
 }
