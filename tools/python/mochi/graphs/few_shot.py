@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -18,6 +18,7 @@ from ..heads import head as head_of
 from ..tensor import constant, lists_of
 from . import aligned, kept
 from .graph import Graph, graph
+from .labelling import label_examples
 from .sources import array_of, number_classes, plain_labels
 
 
@@ -159,6 +160,33 @@ class FewShot(Handle):
         """Leaves no fit."""
         self._known = self._label = self.classes_ = np.zeros(0, np.int64)
         self._given, self._fewest = None, 0
+
+    def label(self, ask: Callable[[str], str] | None = None, show: Callable[[str], None] | None = None) -> dict[Any, Any]:
+        """Labels the graph with you: shows an example with its attributes and neighbours, the most useful first, reads its class,
+        fits again, and tells the expected accuracy; the loop of `mochi label` for notebooks and plain terminals.
+
+        Answers are a class (a new one too), Enter for the one that is predicted, s to skip, u to undo, q (or Ctrl-C) to leave.
+
+        Parameters
+        ----------
+        ask : callable
+            ask(prompt) returns an answer; None: `input`, which notebooks show as a field.
+        show : callable
+            show(text) prints; None: `print`.
+
+        Returns
+        -------
+        dict
+            The labels {example: class}, those that were fitted before too; the readout is fitted on them, if they have two classes.
+
+        Examples
+        --------
+        >>> fit = mochi.load("best").few_shot(mochi.graph("kitchen"))
+        >>> answers = iter(["main", "dessert", "s", "q"])
+        >>> fit.label(ask=lambda prompt: next(answers), show=lambda text: None)
+        {'cottage pie': 'main', 'carrot cake': 'dessert'}
+        """
+        return label_examples(self, ask, show)
 
     @property
     def labelled(self) -> np.ndarray:
