@@ -19,6 +19,9 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.dont_write_bytecode = True
+sys.path.append(str(ROOT / "tools/report"))
+import report  # noqa: E402
 PAGE = ROOT / "train" / "evaluation" / "RESULTS.md"
 FOLDER = PAGE.parent / "results"
 DATA = pathlib.Path(os.environ.get("MOCHI_SHARED", ROOT.parent / "shared")) / "data"
@@ -64,14 +67,9 @@ def evaluate(mochi, path, options, cache):
     words = [mochi, "eval", "--data", str(path), *options.split(), "--protocol", "episode", "--metric", "accuracy", "--json",
              "--quiet"] + (["--cache", cache] if cache else [])
     run = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True)
-    mean, pair = {}, {}
-    for item in map(json.loads, run.stdout.splitlines()):
-        if item["kind"] == "cell":
-            mean[item["features"], item["k"]] = item["mean"]
-        elif item["kind"] == "pair":
-            a, b, k, d = item["features"], item["other_features"], item["k"], item["difference"]
-            pair[a, b, k], pair[b, a, k] = (d, item["ci95"]), (-d, item["ci95"])
-    return mean, pair
+    cells = {(item["features"], item["k"]): item for item in map(json.loads, run.stdout.splitlines()) if item["kind"] == "cell"}
+    pair = {(a, b, k): report.difference(cells[a, k], cells[b, k])[:2] for a, k in cells for b, other in cells if other == k and a != b}
+    return {key: item["mean"] for key, item in cells.items()}, pair
 
 
 def cells(column, of, figures, k):

@@ -1,6 +1,5 @@
 /* tools/embed.c - `mochi embed`: writes the embeddings of a graph's nodes, or of the graphs of a set, to an .npy file,
  * and optionally their labels. */
-#include "tools/cli/digest.h"
 #include "tools/cli/options.h"
 #include "tools/cli/progress.h"
 #include "tools/train/recipe.h"
@@ -18,10 +17,9 @@ typedef struct embed_options {
     const mo_encoder *encoder; /* the user's encoder, for weights trained with it; or NULL */
     int64_t max_rows;
     mo_context_options device; /* device, math mode and threads */
-    int hop, argc;
-    char **argv;
+    int hop;
     mo_attributes attributes;
-    bool json, quiet;
+    bool quiet;
     given_options given;
 } embed_options;
 
@@ -50,9 +48,7 @@ static const option table[] = {
     KEEPING_OPTIONS(embed_options, cache),
     THREADS_OPTION(embed_options, device.threads),
     DEVICE_OPTIONS(embed_options, device),
-    JSON_OPTION(embed_options, json, "one JSON object per file on standard output, nothing else"),
-    {OPTION_FLAG, "quiet", NULL, AT(quiet),
-        "no notices on standard error and, without --json, no list of the files written"},
+    {OPTION_FLAG, "quiet", NULL, AT(quiet), "no notices on standard error, and no list of the files written"},
     {OPTION_END},
 };
 
@@ -123,42 +119,15 @@ static void write_embeddings(
         mo_npy_finish(f->npy);
 }
 
-/* Prints the object of a written file, with its digest; takes `line`. Returns false if it could not print. */
-static bool print_file_object(mo_context *ctx, const char *path, json_t *line) {
-    json_object_set_new(line, "xxh3", file_digest(ctx, path));
-    if (mo_ok(ctx))
-        return print_json(line);
-    json_decref(line);
-    return true;
-}
-
-/* Prints the path and contents of a written file, as a line or, with --json, an object. Returns false if it could not
- * print. */
-static bool print_embed_file(mo_context *ctx, const embed_options *o, const embed_file *f, int ndim, const char *of) {
-    char shape[64];
-    const char *dtype = mo_dtype_name(f->dtype);
+/* Writes the names of the rows beside an array, if they have any, and prints the paths of both and what the array
+ * holds: `shape` of `ndim` axes. Returns false if it could not print. */
+static bool tell_file(const embed_options *o, const mo_graph *graph, const embed_file *f, int ndim) {
+    char shape[64], path[PATH_MAX];
+    bool names = mo_row_names_write(graph, f->path, NULL, mo_graph_examples(graph)) == MO_OK && graph->names &&
+                 mo_row_names_path(f->path, path, sizeof path);
     snprintf(shape, sizeof shape, ndim == 2 ? "[%" PRId64 ", %" PRId64 "]" : "[%" PRId64 "]", f->shape[0], f->shape[1]);
-    if (!o->json)
-        return o->quiet || printf("%s: %s %s of %s\n", f->path, dtype, shape, of) > 0;
-    json_t *sizes = json_array();
-    for (int i = 0; i < ndim; i++)
-        json_array_append_new(sizes, json_integer(f->shape[i]));
-    return print_file_object(ctx, f->path,
-        json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "kind", "file", "file", f->path, "holds",
-            ndim == 1 ? "labels" : "embeddings", "data", of, "dtype", dtype, "shape", sizes));
-}
-
-/* Writes the names of the rows beside an array, and prints that; nothing for examples that have only numbers. Returns
- * false if it could not print. */
-static bool write_names(const embed_options *o, const mo_graph *graph, const char *array) {
-    char path[PATH_MAX];
-    if (mo_row_names_write(graph, array, NULL, mo_graph_examples(graph)) != MO_OK || !graph->names ||
-        !mo_row_names_path(array, path, sizeof path))
-        return true;
-    if (!o->json)
-        return o->quiet || printf("%s: the names of its rows\n", path) > 0;
-    return print_file_object(graph->ctx, path,
-        json_pack("{s:s, s:s, s:s, s:s}", "kind", "file", "file", path, "holds", "names", "data", graph->name));
+    return o->quiet || (printf("%s: %s %s of %s\n", f->path, mo_dtype_name(f->dtype), shape, graph->name) > 0 &&
+                           (!names || printf("%s: the names of its rows\n", path) > 0));
 }
 
 /* Writes the embeddings and, if asked, the labels; if these cannot be written, a new file of embeddings is removed.
@@ -175,11 +144,7 @@ static bool write_arrays(mo_context *ctx, const embed_options *o, const mo_weigh
     if (mo_ok(ctx) && o->labels && mo_npy_write(y, o->labels) != MO_OK && !was_there)
         unlink(o->out);
     mo_tensor_release(y);
-    bool written = !o->json || !mo_ok(ctx) || print_json(command_object(o->argc, o->argv));
-    written =
-        written && (!mo_ok(ctx) || (print_embed_file(ctx, o, &rows, 2, graph->name) && write_names(o, graph, o->out)));
-    return written && (!mo_ok(ctx) || !o->labels ||
-                          (print_embed_file(ctx, o, &labels, 1, graph->name) && write_names(o, graph, o->labels)));
+    return !mo_ok(ctx) || (tell_file(o, graph, &rows, 2) && (!o->labels || tell_file(o, graph, &labels, 1)));
 }
 
 /* Computes the features of a graph, then writes its embeddings. Returns false if standard output was lost. */
@@ -209,7 +174,7 @@ static bool embed_graph(mo_context *ctx, const embed_options *o, const mo_weight
 }
 
 int embed_command(int argc, char **argv) {
-    embed_options o = {.weights = "best", .max_rows = -1, .hop = -1, .argc = argc, .argv = argv};
+    embed_options o = {.weights = "best", .max_rows = -1, .hop = -1};
     read_command_line(&embed_line, argc, argv, &o, &o.given);
     mo_context *ctx = open_context_on(o.device);
     if (!ctx)

@@ -55,15 +55,6 @@ static const command commands[] = {
 
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
-/* Commands that had another name, and what to type instead. */
-static const char *const renamed[][2] = {
-    {"graph", "the tape of a training step is shown by `mochi tape`, a graph by `mochi data info`"},
-    {"compare", "evaluations are compared by `mochi-report EVAL.jsonl .. --text`, with each other and with the paper"},
-    {"lab", "experiments on gradients are the room Lab of mochi.html; see tools/guides/teaching.md"},
-    {"pitfalls", "where prototypes fail is the notebook pitfalls, of tools/python/notebooks/pitfalls.md"},
-    {"report", "mochi-report writes the page of figures; see mochi-report --help"},
-};
-
 static void print_help(void) {
     puts("Usage: mochi COMMAND [OPTION...]     a graph foundation model, meta-trained through a ridge solve");
     for (int i = 0; i < N_COMMANDS; i++) {
@@ -124,9 +115,6 @@ static int run_command(int argc, char **argv) {
         argv[1] = full_name; /* argp prints it as the program's name in help and errors */
         return chosen->run(argc - 1, argv + 1);
     }
-    for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++)
-        if (!strcmp(argv[1], renamed[i][0]))
-            refuse_command_line(NULL, EXIT_USAGE, "%s", renamed[i][1]);
     const char *names[N_COMMANDS];
     for (int i = 0; i < N_COMMANDS; i++)
         names[i] = commands[i].run ? commands[i].name : NULL;

@@ -57,7 +57,6 @@ typedef struct mo_expert_share {
 } mo_expert_share;
 
 #define MO_ECE_BINS 15
-#define MO_NORM_PARTS 4
 
 /* Sums over the predictions counted so far; zero-initialise. */
 typedef struct mo_calibration {
@@ -98,10 +97,8 @@ typedef struct mo_eval_row {
     double nll, brier, ece, nll_temperature, ece_temperature; /* .._temperature: at each problem's own; NaN: none */
     double auc, top; /* with `ranking`, else NaN: area under the curve, one class against the rest; accuracy of the
                       * first three classes, in percent, of more than three (mo_ranking) */
-    mo_calibration by_norm[MO_NORM_PARTS]; /* of rows: the queries in each quarter of the rows' |z|, lowest first;
-                                            * else all are in the first */
-    double seconds;                        /* that the candidate took at this k, for all its metrics */
-    const struct mo_plan *plans;           /* [n_plans]: the problems */
+    double seconds;  /* that the candidate took at this k, for all its metrics */
+    const struct mo_plan *plans; /* [n_plans]: the problems */
     int64_t n_plans;
     const int64_t *predicted;     /* of the queries of all problems, one after another: classes of the graph; or NULL */
     const mo_eval_choice *choice; /* [n_plans] */

@@ -187,9 +187,6 @@ MO_API mo_graph *mo_graph_kept(const mo_arrays *arrays, const char *path);
  * Raises MO_INVALID by name if the two have not the same attributes. Release it; NULL on failure. */
 MO_API mo_graph *mo_graph_beside(
     const mo_graph *old, const mo_graph *now, const int64_t *old_id, int64_t n, const char *path, int64_t *id);
-/* The embeddings of all N examples of a few-shot object in the plane of their first two principal components: xy
- * [N, 2], row-major. Needs no fit. Returns the status. */
-MO_API mo_code mo_few_shot_plane(mo_few_shot *f, double *xy);
 /* Whether a label of the last fit reaches an example (train/few_shot/few_shot_reach.c). If none does, its probabilities
  * are the classes' shares of the labels. */
 MO_API bool mo_few_shot_reaches(const mo_few_shot *f, int64_t id);

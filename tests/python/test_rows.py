@@ -257,3 +257,15 @@ def test_a_package_that_is_not_there_is_named_with_its_installation(tmp_path, na
     assert converted.returncode == 1 and f"mochi.convert: {told}" in converted.stderr
     read = subprocess.run([sys.executable, "-c", hide + f"mochi.rows({name!r}, label='y')"], cwd=tmp_path, capture_output=True, text=True)
     assert f"ModuleNotFoundError: {told}" in read.stderr
+
+
+def test_a_prototype_in_the_middle_of_others_is_inside_and_flagged():
+    """Four classes at the corners of a square, a fifth near its middle; the plane's origin is the prototypes' mean."""
+    place = np.array([(1, 1), (-1, 1), (-1, -1), (1, -1), (0.1, 0.2)])
+    y = np.arange(20) % 5
+    Z = place[y] + (np.arange(20) // 5 - 1.5)[:, None] * 0.01
+    found = mochi.diagnose(Z, y)
+    assert found["inside"].tolist() == found["flagged"].tolist() == (~found["outer"]).tolist() == [False] * 4 + [True]
+    assert np.allclose(np.hypot(found["x"], found["y"]), np.linalg.norm(place - place.mean(0), axis=1))
+    assert (found["pairs"], found["missed"]) == (10, 2)  # the fifth lies on the same side as (1, 1) and (-1, 1) of the boundaries with them
+    assert not mochi.diagnose(Z, np.where(y == 4, -1, y))["inside"].any()

@@ -79,14 +79,6 @@ const visits = {
         assert.strictEqual(r.errors, 0);
         assert(r.fonts, 'the fonts of formulas');
     }],
-    lab: [`await room('lab'); const finished = async () => { for (let i = 0; i < 400; i++) { const [, done, all] = $('[role=status]').textContent.match(/(\\d+) of (\\d+)/) ?? []; if (done && done === all) return all; await new Promise((d) => setTimeout(d, 50)); } };
-        const cells = []; for (const name of ['truncation', 'conditioning', 'adjoint']) { $('main select').value = name; $('main select').dispatchEvent(new Event('change')); await wait(); cells.push(await finished()); }
-        $('details').open = true; const row = (name, x) => [...$$('tbody tr')].map((r) => [...r.cells].map((c) => c.textContent)).find((r) => r[0] === name && r[1] === x);
-        return { cells, charts: $$('svg[role=img]').length, unrolled: row('unrolled', '300'), implicit: row('implicit', '300') };`, (r) => {
-        assert.deepStrictEqual(r.cells, ['12', '35', '16']);
-        assert.strictEqual(r.charts, 3);
-        assert(Number(r.implicit[2]) < 1e-10 && Number(r.unrolled[3]) > 100 * Number(r.implicit[3]), 'the implicit gradient, without the tape');
-    }],
     exercises: [`await room('exercises'); const answers = ['A^T Y_bar', 'Y_bar o B', '2 y_bar A', 'B Y_bar^T', 'A^-T X_bar', '-A^-T X_bar X^T', '-Y^T Y_bar Y^T', '2 y_bar (M M^T)^-1 M', 'Y o (Y_bar - row_sum(Y o Y_bar))', '-<(Z^T Z + lambda I)^-1 W_bar, W>'];
         const forms = $$('form'); set(forms[4].querySelector('input'), 'A^-1 X_bar'); forms[4].querySelector('button').click(); await wait(); const wrong = $$('form ~ [role=status]')[4].textContent;
         for (let i = 0; i < answers.length; i++) { set(forms[i].querySelector('input'), answers[i]); forms[i].querySelector('button').click(); await wait(); }
@@ -110,7 +102,6 @@ const onPhone = {
         for (const slider of $$('input[type=range]')) { slider.scrollIntoView({ block: 'end' }); await wait(); const at = plane.getBoundingClientRect(), under = slider.getBoundingClientRect();
             if (at.top < -1 || at.bottom > under.top + 1 || under.bottom > 845) wrong.push('the plane is out of sight of ' + slider.ariaLabel); }
         return wrong;`,
-    lab: `const table = $('table.plain'); $('details').open = true; await wait(); return table.scrollWidth > table.parentElement.clientWidth ? ['the table is too wide'] : [];`,
 };
 /** Every field: no keyboard corrects it, none zooms in on it, all have a minus; a field for an answer shows 35 characters. */
 const fieldsOnPhone = `const wrong = [];

@@ -1,16 +1,16 @@
-/* tools/bench/bench.h - shared by the benchmarks: options, timing, memory, one line per case. */
+/* tools/bench/bench.h - the parts of mochi-bench: options, timing, memory, one line per case. */
 #ifndef BENCH_H
 #define BENCH_H
 
 #include "tools/cli/command.h"
 
 typedef struct bench_options {
-    names cases; /* names of cases to run; if empty, all cases of the benchmark */
+    names cases; /* names of cases to run; if empty, all */
     int dim, runs, warmup;
     int64_t max_rows;
     mo_context_options device; /* device, math mode and threads */
-    bool replay;               /* `mochi-bench step`: record the step once, then replay it */
-    bool bits;                 /* `mochi-bench step`: first compare the bits of repeated gradients */
+    bool replay;               /* record the step once, then replay it */
+    bool bits;                 /* first compare the bits of repeated gradients */
     bool json;
     bool profile; /* print a table of the ops after each case */
 } bench_options;
@@ -33,14 +33,9 @@ typedef struct bench_record {
  * or a line could not be written. */
 bool bench_run(mo_context *ctx, const bench_options *o, void (*run)(void *state), void *state, bench_record *record);
 
-/* Runs the case of this name, which must exist; its records get `rate` as gemm_rate. Returns false as bench_run
- * does. */
-typedef bool bench_case(mo_context *ctx, const bench_options *o, const char *name, double rate);
-bench_case bench_step, bench_gemm, bench_solve, bench_rows;
-/* Returns whether the benchmark has a case of this name. */
-bool bench_step_knows(const char *name);
-bool bench_gemm_knows(const char *name);
-bool bench_solve_knows(const char *name);
-bool bench_rows_knows(const char *name);
+/* Runs the cases of the options. Returns false if the context failed. */
+bool bench_steps(mo_context *ctx, const bench_options *o);
+/* Returns whether there is a case of this name. */
+bool bench_knows(const char *name);
 
 #endif

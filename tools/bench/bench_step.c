@@ -1,4 +1,4 @@
-/* tools/bench/bench_step.c - `mochi-bench step`: one training step on a synthetic episode whose rows are already
+/* tools/bench/bench_step.c - one training step on a synthetic episode whose rows are already
  * gathered.
  *
  * Operations counted in units of u = 2 N d^2, with K = 4 hop blocks and L output layers: forward K (hop layers) + 1
@@ -7,6 +7,7 @@
  * of nodes. Readout: Gram matrix and its adjoint, Cholesky n^3 / 3, three pairs of triangular solves, and the products
  * with W, for n = the smaller of n_s (dual) and d + 1 (primal). */
 #include "tools/bench/bench.h"
+#include "tools/cli/machine.h"
 #include "tools/cli/synthetic.h"
 
 #include <math.h>
@@ -39,7 +40,7 @@ static const step_case *find_case(const char *name) {
     return NULL;
 }
 
-bool bench_step_knows(const char *name) {
+bool bench_knows(const char *name) {
     return find_case(name) != NULL;
 }
 
@@ -125,7 +126,7 @@ static void replay_step(void *state) {
     mo_context *ctx = mo_tape_context(s->t);
     mo_optimizer_advance(s->optimizer, s->lr);
     if (!mo_capture_replay(s->capture, s->ahead++) && mo_ok(ctx))
-        mo_fail(ctx, MO_STATE, "bench step: memory has moved since the step was recorded");
+        mo_fail(ctx, MO_STATE, "bench: memory has moved since the step was recorded");
 }
 
 static bool start_training(mo_context *ctx, training *s, const bench_options *o) {
@@ -147,8 +148,7 @@ static bool start_training(mo_context *ctx, training *s, const bench_options *o)
     return s->optimizer != NULL;
 }
 
-bool bench_step(mo_context *ctx, const bench_options *o, const char *name, double rate) {
-    const step_case *c = find_case(name);
+static bool run_case(mo_context *ctx, const bench_options *o, const step_case *c, double rate) {
     training s = {.episode = synthetic_episode(ctx, &c->episode, o->dim)};
     s.episode.max_rows = o->max_rows;
     bench_record record = {.name = c->name,
@@ -167,4 +167,12 @@ bool bench_step(mo_context *ctx, const bench_options *o, const char *name, doubl
     mo_model_release(s.model);
     release_synthetic(&s.episode);
     return fine;
+}
+
+bool bench_steps(mo_context *ctx, const bench_options *o) {
+    double rate = measure_product(ctx, o->runs < 3 ? 1536 : 4096, MO_F32, 3);
+    int n = o->cases.count ? o->cases.count : N_CASES;
+    for (int i = 0, fine = true; fine && i < n; i++)
+        fine = run_case(ctx, o, o->cases.count ? find_case(o->cases.items[i]) : &cases[i], rate);
+    return mo_ok(ctx);
 }

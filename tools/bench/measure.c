@@ -115,13 +115,13 @@ static bool profile_runs(
 static bool print_record(const bench_options *o, const bench_record *r) {
     double share = r->gflop / (1e-3 * r->min_ms) / r->gemm_rate;
     if (o->json)
-        return print_json(json_pack("{s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o}", "case",
+        return print_json(json_pack("{s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o}", "case",
             r->name, "variant", r->variant, "rows", (json_int_t)r->rows, "gflop", bench_rounded(r->gflop, 1e9),
             "min_ms", bench_rounded(r->min_ms, 1e6), "med_ms", bench_rounded(r->med_ms, 1e6), "max_ms",
-            bench_rounded(r->max_ms, 1e6), "processor_ms", bench_rounded(r->processor_ms, 1e6), "gemm_share",
-            bench_rounded(share, 1e4), "peak_mb", bench_rounded(r->peak_mb, 10), "growth_mb",
-            bench_rounded(r->growth_mb, 10), "allocations", (json_int_t)r->allocations, "bits",
-            r->bits ? json_string(r->bits) : json_null()));
+            bench_rounded(r->max_ms, 1e6), "processor_ms", bench_rounded(r->processor_ms, 1e6), "gemm_gflops",
+            bench_rounded(r->gemm_rate, 10), "gemm_share", bench_rounded(share, 1e4), "peak_mb",
+            bench_rounded(r->peak_mb, 10), "growth_mb", bench_rounded(r->growth_mb, 10), "allocations",
+            (json_int_t)r->allocations, "bits", r->bits ? json_string(r->bits) : json_null()));
     printf("%-16s %-17s %8lld rows %9.4g GFLOP  min %9.3f  med %9.3f  max %9.3f ms  %5.1f%% of the GEMM rate  peak "
            "%.0f MB (+%.0f)\n",
         r->name, r->variant, (long long)r->rows, r->gflop, r->min_ms, r->med_ms, r->max_ms, 100 * share, r->peak_mb,

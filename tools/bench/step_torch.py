@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A training step of mochi++ in PyTorch, timed as `mochi-bench step` times ours: forward, backward, clipping and AdamW on a
-synthetic episode of standard normal rows. One JSON object per case, with the members of `mochi-bench step --json`.
+"""A training step of mochi++ in PyTorch, timed as `mochi-bench` times ours: forward, backward, clipping and AdamW on a
+synthetic episode of standard normal rows. One JSON object per case, with the members of `mochi-bench --json`.
 
   step_torch.py nc15 lp                                      two cases, float32, eager
   step_torch.py nc15 --math bf16 --form compile              the encoder under autocast; torch.compile
@@ -211,7 +211,7 @@ def beside(options):
     """Runs mochi-bench and this program in turn; prints a line per case with the least and the median of each."""
     common = [*options.cases, "--math", options.math, "--device", options.device, "--dim", str(options.dim), "--runs", str(options.runs)]
     common += ["--threads", str(options.threads)] if options.threads else []
-    programs = {"mochi": [options.beside, "step", *common, "--json"], "torch": [sys.executable, __file__, *common, "--form", options.form]}
+    programs = {"mochi": [options.beside, *common, "--json"], "torch": [sys.executable, __file__, *common, "--form", options.form]}
     least = {case: {name: [] for name in programs} for case in options.cases}
     median = {case: {name: [] for name in programs} for case in options.cases}
     for _ in range(options.rounds):

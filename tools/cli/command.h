@@ -138,8 +138,6 @@ static inline json_t *json_number(double value) {
 }
 /* A new object for the first line of --json output: the words of the command line, versions, BLAS kernels. */
 json_t *command_object(int argc, char **argv);
-/* Returns a new object with one list per field of the bins: n, right, and the sum of confidence. */
-json_t *calibration_bins(const mo_calibration *c);
 /* Makes the program check standard output whenever it ends: if output was lost, it prints one line on standard error
  * and exits with EXIT_FAILED. */
 void watch_output(void);

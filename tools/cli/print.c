@@ -187,16 +187,6 @@ json_t *command_object(int argc, char **argv) {
         library_versions(), "blas_core", blas_core());
 }
 
-json_t *calibration_bins(const mo_calibration *c) {
-    json_t *n = json_array(), *right = json_array(), *confidence = json_array();
-    for (int b = 0; b < MO_ECE_BINS; b++) {
-        json_array_append_new(n, json_integer((json_int_t)c->bin[b].n));
-        json_array_append_new(right, json_integer((json_int_t)c->bin[b].right));
-        json_array_append_new(confidence, json_real(c->bin[b].confidence));
-    }
-    return json_pack("{s:o, s:o, s:o}", "n", n, "right", right, "confidence", confidence);
-}
-
 static void check_output(void) {
     errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout))

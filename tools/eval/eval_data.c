@@ -206,8 +206,6 @@ void evaluate_name(evaluation *e, const char *name, int task) {
     const int n = (int)arrlen(e->rows) - first;
     if (mo_ok(e->ctx) && n > 0 && !e->options->json)
         print_eval_tables(e->rows + first, n, e->subjects[0].label);
-    else if (mo_ok(e->ctx) && n > 0 && !e->lost_output)
-        e->lost_output = !print_eval_pairs(e->rows + first, n);
 }
 
 void report_absent(evaluation *e, const mo_suite_task *t) {

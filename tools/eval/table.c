@@ -344,31 +344,6 @@ json_t *json_seen(mo_seen seen) {
     return seen == MO_SEEN_UNKNOWN ? json_null() : json_boolean(seen == MO_SEEN);
 }
 
-static bool print_pair(const figure_table *t, const table_row *row, int a, int b) {
-    const figure *x = t->subject;
-    difference d;
-    if (!subtract_figures(row->cell[a], row->cell[b], &d))
-        return true;
-    return print_json(json_pack("{s:s, s:s, s:s, s:s, s:I, s:s, s:s, s:s, s:o, s:o, s:b, s:b, s:o}", "kind", "pair",
-        "data", x->data, "task", x->task, "metric", x->metric, "k", (json_int_t)row->k, "head", x->block, "features",
-        t->column[a].features, "other_features", t->column[b].features, "difference", json_number(d.mean), "ci95",
-        json_number(d.ci95), "paired", true, "apart", leaves_out_zero(d), "seen", json_seen(d.seen)));
-}
-
-bool print_eval_pairs(const figure *list, int n) {
-    bool written = true;
-    for (int i = 0; i < n && written; i++)
-        if (starts_table(list, i)) {
-            figure_table t = make_table(list, n, i);
-            for (int row = 0; row < arrlen(t.rows); row++)
-                for (int a = 0; a < t.n; a++)
-                    for (int b = a + 1; b < t.n && written; b++)
-                        written = print_pair(&t, &t.rows[row], a, b);
-            arrfree(t.rows);
-        }
-    return written;
-}
-
 /* ---- graphs that the weights were trained on ---- */
 
 void note_seen(seen_graphs graphs, const char *data, mo_seen seen) {

@@ -29,9 +29,6 @@ void free_figures(figure *list);
  * encoder, the weights of the recipe free, x0, hop) and how far its head is above the head of the subject's first
  * table: at every k the paired difference with its 95% interval, and * if the interval leaves out 0. */
 void print_eval_tables(const figure *list, int n, const char *trained);
-/* Prints one object per k for every pair of columns of a table. Returns false if standard output was lost. */
-bool print_eval_pairs(const figure *list, int n);
-
 /* Returns JSON false, null (unknown) or true. */
 json_t *json_seen(mo_seen seen);
 /* Names of graphs, each once: one list per value of mo_seen. print_seen explains the marks † and ? of the tables. */

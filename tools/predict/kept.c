@@ -32,9 +32,6 @@ kept_fit open_kept(mo_context *ctx, const char *path, kept_kind kind) {
         mo_fail(ctx, MO_FORMAT, "%s: expected a file of `%s`, found no format in its metadata", path, what);
     else if (mo_ok(ctx) && !strcmp(found, format) && (!of || strcmp(of, kinds[kind]) != 0))
         mo_fail(ctx, MO_FORMAT, "%s: expected a file of `%s`, found a readout of %.40s", path, what, of ? of : "none");
-    else if (mo_ok(ctx) && strcmp(found, format) != 0 && !strncmp(found, "mochi", 5) && strstr(found, " readout"))
-        mo_fail(ctx, MO_FORMAT, "%s: saved by an older version (%.40s); fit and save it again (%s)", path, found,
-            kind == KEPT_ROWS ? "--save" : "--labels");
     else if (mo_ok(ctx) && strcmp(found, format) != 0)
         mo_fail(ctx, MO_FORMAT, "%s: expected a file of `%s`, found %.40s", path, what, found);
     if (mo_ok(ctx)) { /* a saved fit must have digests: mo_safetensors_read verifies only those that a file has */

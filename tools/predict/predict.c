@@ -24,7 +24,7 @@ typedef struct predict_options {
     mo_few_shot_options few_shot;
     names experts;
     mo_context_options device;
-    bool probabilities, pca, json, quiet;
+    bool probabilities, json, quiet;
     given_options given;
 } predict_options;
 
@@ -87,9 +87,6 @@ static const option table[] = {
         "instead of --labels: a fit that --save wrote, for the same weights; gives the same predictions for its data, "
         "byte by byte, and predicts other data of the same columns without a new fit"},
     {OPTION_FLAG, "probabilities", NULL, AT(probabilities), "also the probability of every class"},
-    {OPTION_FLAG, "pca", NULL, AT(pca),
-        "for mochi-report: also the examples whose label is known; and for each example its class in the data and its "
-        "place in the plane of the embedding's first two principal components (columns known, truth, x, y)"},
     {OPTION_REAL, "min-confidence", "P", AT(least),
         "examples whose probability is below P get no label; probabilities are rough below 4 labels of a class", 0, 1},
     {OPTION_REAL, "sets", "P", AT(coverage),
@@ -153,10 +150,10 @@ static void check_options(void *options, const struct argp_state *state) {
         refuse_command_line(
             state, EXIT_USAGE, "--out: expected a file .csv, .tsv or .jsonl of links, found '%s'", o->out);
     refuse_given(&o->given,
-        "demo-labels pairs best probabilities pca min-confidence sets explain transductive head lambda expert readout",
+        "demo-labels pairs best probabilities min-confidence sets explain transductive head lambda expert readout",
         o->targets, "it is of classes, and --targets gives real numbers");
     refuse_given(&o->given, "transform interval", o->labels || o->demo || links, "it is of --targets");
-    refuse_given(&o->given, "probabilities pca min-confidence sets transductive expert explain", links,
+    refuse_given(&o->given, "probabilities min-confidence sets transductive expert explain", links,
         "links, of --pairs and --best, have no such thing");
     refuse_given(&o->given, "demo-labels", links, "links are fitted to those of the graph itself");
     refuse_given(
@@ -164,10 +161,9 @@ static void check_options(void *options, const struct argp_state *state) {
     bool library = o->few_shot.head && !mo_head_is_own(o->few_shot.head);
     refuse_given(&o->given, "head", o->readout && library, "a saved readout has its own");
     refuse_given(&o->given, "save", o->experts.count > 0, "a readout is saved without rows of --expert");
-    refuse_given(&o->given, "pairs best probabilities pca min-confidence sets", o->explain,
+    refuse_given(&o->given, "pairs best probabilities min-confidence sets", o->explain,
         "--explain prints reasons in place of predictions");
     refuse_given(&o->given, "sets", npy, "an array of classes has no sets");
-    refuse_given(&o->given, "pca", npy, "an array of classes has no places");
     refuse_math_on_cpu(&o->given, &o->device);
 }
 
@@ -231,10 +227,9 @@ static bool predict(mo_context *ctx, predict_options *o, mo_graph *graph, const 
     bool set = graph->graphs > 1;
     int64_t examples = mo_graph_examples(graph);
     mo_task task = o->task < 0 ? set ? MO_TASK_GC : MO_TASK_NC : (mo_task)o->task;
-    if (kept->in && (o->explain || o->pca))
+    if (kept->in && o->explain)
         return mo_fail(ctx, MO_UNSUPPORTED,
-            "--%s: %s is not the data of the fit, whose labelled examples it would show",
-            o->explain ? "explain" : "pca", o->data);
+            "--explain: %s is not the data of the fit, whose labelled examples it would show", o->data);
     if (o->out && mo_path_ends_with(o->out, ".npy"))
         mo_row_names_fit(graph, o->out);
     phase_begin(o->quiet, "mochi predict: features of %.80s", graph->name);
@@ -254,9 +249,7 @@ static bool predict(mo_context *ctx, predict_options *o, mo_graph *graph, const 
         restore_readout(f, known, kept);
     else
         mo_few_shot_fit(f, known->id, known->label, known->n);
-    double *plane = o->pca ? needed(malloc((size_t)mo_graph_examples(in) * 2 * sizeof *plane + 1)) : NULL;
     bool fine = mo_ok(ctx) && mo_few_shot_probabilities(f, id, n, probability) == MO_OK;
-    fine = fine && (!plane || mo_few_shot_plane(f, plane) == MO_OK);
     predictions p = {.graph = graph,
         .n = n,
         .classes = known->classes,
@@ -271,8 +264,7 @@ static bool predict(mo_context *ctx, predict_options *o, mo_graph *graph, const 
         .least = o->least,
         .fit = f,
         .known = known,
-        .truth = find_truth(graph, known),
-        .plane = plane};
+        .truth = find_truth(graph, known)};
     for (int64_t i = 0; fine && i < n; i++)
         p.unreached += !mo_few_shot_reaches(f, id[i]);
     mo_few_shot_cover cover = {0};
@@ -290,7 +282,6 @@ static bool predict(mo_context *ctx, predict_options *o, mo_graph *graph, const 
     fine = fine &&
            (o->explain ? explain_prediction(f, graph, known, o->explain, o->json) : write_predictions(ctx, &p, o->out));
     mo_few_shot_release(f);
-    free(plane);
     free(probability);
     free(id);
     return fine;

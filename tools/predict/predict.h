@@ -44,8 +44,6 @@ typedef struct predictions {
     int64_t unreached;         /* how many these are; if any, a column `reached` says which */
     const mo_labels *known;
     truth_kind truth;
-    const double *plane; /* [examples, 2]: where a picture of the embeddings shows each example, for `mochi-report`. If
-                            it is set, the known examples are written too */
 } predictions;
 
 /* A class of the data as the user's labels have it: its name, or its number, written to `number`. */
@@ -96,11 +94,11 @@ void print_number_of_predictions(const predictions *p);
 /* The same facts as one JSON object; false if the line could not be written. */
 bool print_summary_object(
     const mo_labels *known, const mo_few_shot *f, const mo_few_shot_cover *cover, const predictions *p);
-/* A row of the table: a prediction, or a known label. */
+/* A row of the table. */
 typedef struct example {
     int64_t id, best;           /* best: the class with the largest probability, the first if several share it */
     const char *label;          /* NULL: below `least` */
-    const double *row;          /* probabilities; NULL: the label is known */
+    const double *row;          /* probabilities */
     bool reached;               /* whether a label reaches it */
     double probability, margin; /* probability: of `best`; margin: its distance from the second largest */
 } example;

@@ -41,52 +41,20 @@ static void put_set(table_file *t, const predictions *p, int64_t id, const doubl
     free(text);
 }
 
-/* Calls visit for every prediction, by rising id; if p->plane is set, for every known example too. */
-static void visit_examples(
-    const predictions *p, void (*visit)(const predictions *p, const example *e, void *state), void *state) {
-    const mo_labels *known = p->known;
-    int64_t n_known = p->plane ? known->n : 0;
-    for (int64_t i = 0, k = 0; i < p->n || k < n_known;) {
-        bool is_known = k < n_known && (i == p->n || known->id[k] < p->id[i]);
-        example e = is_known ? (example){.id = known->id[k], .label = known->name[known->label[k]], .reached = true}
-                             : predicted_example(p, i);
-        visit(p, &e, state);
-        k += is_known;
-        i += !is_known;
-    }
-}
-
-static void put_place(table_file *t, const predictions *p, const example *e) {
-    char number[24];
-    const char *truth = true_class(p, e->id, number);
-    fprintf(t->out, "%c%s%c", t->comma, e->row ? "no" : "yes", t->comma);
-    put_field(t, truth ? truth : "");
-    fprintf(t->out, "%c%.6g%c%.6g", t->comma, p->plane[2 * e->id], t->comma, p->plane[2 * e->id + 1]);
-}
-
-static void put_table_line(const predictions *p, const example *e, void *state) {
-    table_file *t = state;
-    put_example(t, p->graph, e->id);
+static void put_table_line(table_file *t, const predictions *p, int64_t i) {
+    const example e = predicted_example(p, i);
+    put_example(t, p->graph, e.id);
     putc(t->comma, t->out);
-    put_field(t, e->label ? e->label : "");
-    if (e->row)
-        fprintf(t->out, "%c%.6f%c%.6f", t->comma, e->probability, t->comma, e->margin);
-    else
-        fprintf(t->out, "%c%c", t->comma, t->comma);
+    put_field(t, e.label ? e.label : "");
+    fprintf(t->out, "%c%.6f%c%.6f", t->comma, e.probability, t->comma, e.margin);
     if (p->coverage > 0) {
         putc(t->comma, t->out);
-        if (e->row)
-            put_set(t, p, e->id, e->row);
+        put_set(t, p, e.id, e.row);
     }
     if (p->unreached)
-        fprintf(t->out, "%c%s", t->comma, e->reached ? "yes" : "no");
-    if (p->plane)
-        put_place(t, p, e);
+        fprintf(t->out, "%c%s", t->comma, e.reached ? "yes" : "no");
     for (int64_t c = 0; p->all && c < p->classes; c++)
-        if (e->row)
-            fprintf(t->out, "%c%.6f", t->comma, e->row[c]);
-        else
-            putc(t->comma, t->out);
+        fprintf(t->out, "%c%.6f", t->comma, e.row[c]);
     putc('\n', t->out);
 }
 
@@ -96,47 +64,35 @@ static void put_table(table_file *t, const predictions *p) {
         fprintf(t->out, "%cset", t->comma);
     if (p->unreached)
         fprintf(t->out, "%creached", t->comma);
-    if (p->plane)
-        fprintf(t->out, "%cknown%ctruth%cx%cy", t->comma, t->comma, t->comma, t->comma);
     for (int64_t c = 0; p->all && c < p->classes; c++) {
         putc(t->comma, t->out);
         put_field(t, p->name[c]);
     }
     putc('\n', t->out);
-    visit_examples(p, put_table_line, t);
+    for (int64_t i = 0; i < p->n; i++)
+        put_table_line(t, p, i);
 }
 
-static void put_json_line(const predictions *p, const example *e, void *state) {
-    char number[24];
-    const char *name = mo_graph_example_name(p->graph, e->id, number), *truth = true_class(p, e->id, number);
-    json_t *line =
-        json_pack("{s:o, s:s?}", p->what, p->graph->names ? json_string(name) : json_integer(e->id), "label", e->label);
-    if (e->row) {
-        json_object_set_new(line, "probability", json_real(e->probability));
-        json_object_set_new(line, "margin", json_real(e->margin));
-    }
-    json_t *set = p->coverage > 0 && e->row ? json_array() : NULL;
+static void put_json_line(FILE *out, const predictions *p, int64_t i) {
+    const example e = predicted_example(p, i);
+    json_t *line = json_pack("{s:o, s:s?, s:f, s:f}", p->what, json_example(p->graph, e.id), "label", e.label,
+        "probability", e.probability, "margin", e.margin);
+    json_t *set = p->coverage > 0 ? json_array() : NULL;
     for (int64_t c = 0; set && c < p->classes; c++)
-        if (is_in_set(p, e->id, e->row, c))
+        if (is_in_set(p, e.id, e.row, c))
             json_array_append_new(set, json_string(p->name[c]));
     if (set)
         json_object_set_new(line, "set", set);
     if (p->unreached)
-        json_object_set_new(line, "reached", json_boolean(e->reached));
-    if (p->plane) {
-        json_object_set_new(line, "known", json_boolean(!e->row));
-        json_object_set_new(line, "truth", truth ? json_string(truth) : json_null());
-        json_object_set_new(line, "x", json_real(p->plane[2 * e->id]));
-        json_object_set_new(line, "y", json_real(p->plane[2 * e->id + 1]));
-    }
-    json_t *all = p->all && e->row ? json_object() : NULL;
+        json_object_set_new(line, "reached", json_boolean(e.reached));
+    json_t *all = p->all ? json_object() : NULL;
     for (int64_t c = 0; all && c < p->classes; c++)
-        json_object_set_new(all, p->name[c], json_real(e->row[c]));
+        json_object_set_new(all, p->name[c], json_real(e.row[c]));
     if (all)
         json_object_set_new(line, "probabilities", all);
-    json_dumpf(line, state, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    json_dumpf(line, out, JSON_COMPACT | JSON_REAL_PRECISION(9));
     json_decref(line);
-    putc('\n', state);
+    putc('\n', out);
 }
 
 static void write_array(mo_context *ctx, const predictions *p, const char *path) {
@@ -161,7 +117,8 @@ bool write_predictions(mo_context *ctx, const predictions *p, const char *path) 
     table_file t;
     open_table(&t, path);
     if (path ? mo_path_ends_with(path, ".jsonl") : p->json)
-        visit_examples(p, put_json_line, t.out);
+        for (int64_t i = 0; i < p->n; i++)
+            put_json_line(t.out, p, i);
     else
         put_table(&t, p);
     return close_table(ctx, &t);

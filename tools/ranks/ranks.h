@@ -8,8 +8,7 @@
  * order. */
 typedef struct ranks_group {
     int rank, size;
-    const char *program;     /* identifies the code; all ranks raise if they have different programs */
-    const char *const *host; /* at rank 0: [size] names for run.json, or NULL */
+    const char *program; /* identifies the code; all ranks raise if they have different programs */
     void (*send)(void *state, int to, const void *data, size_t bytes);
     void (*receive)(void *state, int from, void *data, size_t bytes);
     void *state;

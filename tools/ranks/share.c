@@ -154,15 +154,11 @@ static void check_shared(mo_trainer *trainer, const ranks_group *ranks) {
         mo_fail(trainer->ctx, MO_INVALID, "train: replay is asked for on %d processes, expected one", ranks->size);
 }
 
-/* Sets the member of run.json that lists the run's processes and their hosts. */
+/* Sets the member of run.json on the run's processes. */
 static void note_processes(mo_trainer *trainer, const ranks_share *s) {
-    json_t *hosts = json_array();
-    bool whole = true;
-    for (int r = 0; r < s->ranks.size && s->ranks.host; r++)
-        whole &= !json_array_append_new(hosts, json_string(s->ranks.host[r]));
-    trainer->beside = json_pack("{s:{s:i, s:o}}", "ranks", "size", s->ranks.size, "hosts", hosts);
-    if (!whole || !trainer->beside)
-        mo_fail(trainer->ctx, MO_MEMORY, "train: out of memory for the names of the processes");
+    trainer->beside = json_pack("{s:{s:i}}", "ranks", "size", s->ranks.size);
+    if (!trainer->beside)
+        mo_fail(trainer->ctx, MO_MEMORY, "train: out of memory for the number of processes");
 }
 
 /* Compares the ranks, and assigns this rank its episodes. Returns whether no rank has failed. */

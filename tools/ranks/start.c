@@ -109,24 +109,6 @@ static char *digest_code(const char *engine) {
     return text;
 }
 
-/* Collects the names of the hosts, one per rank. Returns them at rank 0; NULL elsewhere. */
-static const char *const *gather_hosts(const ranks_group *ranks) {
-    char mine[256] = "";
-    gethostname(mine, sizeof mine - 1);
-    if (ranks->rank) {
-        ranks->send(ranks->state, 0, mine, sizeof mine);
-        return NULL;
-    }
-    const char **host = needed(calloc((size_t)ranks->size, sizeof *host));
-    char *all = needed(calloc((size_t)ranks->size, sizeof mine));
-    for (int r = 0; r < ranks->size; r++) {
-        host[r] = memcpy(all + (size_t)r * sizeof mine, mine, sizeof mine);
-        if (r)
-            ranks->receive(ranks->state, r, all + (size_t)r * sizeof mine, sizeof mine);
-    }
-    return host;
-}
-
 /* Returns false and prints one line if several processes were started, but MPI sees each one alone. */
 static bool join_ranks(
     ranks_group *ranks, const ranks_engine *engine, const char *path, started told, const char *command) {
@@ -145,7 +127,6 @@ static bool join_ranks(
     ranks->state = (void *)engine;
     ranks->parted = needed(calloc(1, sizeof *ranks->parted));
     ranks->program = digest_code(path);
-    ranks->host = gather_hosts(ranks);
     return true;
 }
 
@@ -174,7 +155,4 @@ void ranks_close(ranks_group *ranks) {
     engine->end();
     free(ranks->parted);
     free((char *)ranks->program);
-    if (ranks->host)
-        free((char *)ranks->host[0]);
-    free((void *)ranks->host);
 }

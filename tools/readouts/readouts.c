@@ -1,5 +1,4 @@
-/* tools/readouts/readouts.c - `mochi readouts`: compares heads on embeddings from array files or a table, and diagnoses
- * them. */
+/* tools/readouts/readouts.c - `mochi readouts`: compares heads on embeddings from array files or a table. */
 #include "tools/readouts/readouts.h"
 #include "tensor/library.h"
 #include "tools/cli/digest.h"
@@ -23,9 +22,8 @@ typedef struct report {
     mo_plan split;                      /* the split that --train and --test give; else no support */
     mo_confusion confusion[MOST_SHOTS]; /* one per row of the head of --confusion */
     int confused[MOST_SHOTS], n_confused;
-    mo_arrays *draws; /* the draws to write with --draws; else NULL */
-    int64_t classes;  /* of an episode; 0: a split, whose classes differ in size */
-    char unfit[256];  /* why the first head without a fit has none; "": all have one */
+    int64_t classes; /* of an episode; 0: a split, whose classes differ in size */
+    char unfit[256]; /* why the first head without a fit has none; "": all have one */
     bool lost_output;
     bool watched; /* shows progress, as standard error is a terminal */
     bool drawn;   /* a progress line is on the terminal now */
@@ -68,33 +66,10 @@ static void warn_of_small_classes(const report *r, const mo_eval_row *d) {
             d->left_out == 1 ? "class of one row is" : "classes of one row are");
 }
 
-/* Keeps what all episodes have at `offset` of a plan, n numbers each. Row numbers are counted as in the file, where
- * unlabelled rows count too. */
-static void keep_draw(const report *r, const mo_eval_row *row, const char *what, size_t offset, int64_t n, bool rows) {
-    char name[64];
-    snprintf(name, sizeof name, "k%" PRId64 "_%s", row->k, what);
-    int64_t shape[] = {row->n_plans, n}, *all = needed(calloc((size_t)(row->n_plans * n) + 1, sizeof *all));
-    for (int64_t i = 0; i < row->n_plans * n; i++) {
-        const int64_t *own = *(int64_t *const *)((const char *)&row->plans[i / n] + offset);
-        all[i] = rows ? r->E->row[own[i % n]] : own[i % n];
-    }
-    mo_arrays_take(r->draws, name, mo_tensor_create_from(r->ctx, MO_I64, 2, shape, all));
-    free(all);
-}
-
-/* Called at the first head of each k: warns about small classes, and keeps the draws. */
+/* Called at the first head of each k. */
 static void on_draws(report *r, const mo_eval_row *row) {
-    const mo_plan *first = row->plans;
     warn_of_small_classes(r, row);
     r->classes = row->split ? 0 : row->classes;
-    char name[64];
-    snprintf(name, sizeof name, "k%" PRId64 "_support", row->k);
-    if (!r->draws || mo_arrays_find(r->draws, name)) /* a k given twice draws the same episodes */
-        return;
-    keep_draw(r, row, "support", offsetof(mo_plan, support[0]), first->n_support, true);
-    keep_draw(r, row, "support_label", offsetof(mo_plan, support_label), first->n_support, false);
-    keep_draw(r, row, "query", offsetof(mo_plan, query[0]), first->n_query, true);
-    keep_draw(r, row, "query_label", offsetof(mo_plan, query_label), first->n_query, false);
 }
 
 /* Keeps a row of the table with its outcomes and its confusion matrix, which later output reads. */
@@ -156,20 +131,6 @@ static bool print_fit_run(const report *r) {
     return true;
 }
 
-static void diagnose_fit(report *r) {
-    const mo_diagnosis_options options = {.epsilon = r->options->epsilon, .progress = show_fit_progress, .state = r};
-    mo_diagnosis x = {0};
-    bool measured = mo_diagnose(r->E, &options, &x) == MO_OK;
-    clear_progress(r);
-    if (measured) {
-        if (!r->options->json)
-            readouts_print_diagnosis(r->E, &x, r->rows, r->n_rows, r->options->diagnose, r->options->epsilon);
-        else if (!r->lost_output)
-            r->lost_output = !readouts_print_diagnosis_objects(r->E, &x, r->rows, r->n_rows);
-    }
-    mo_diagnosis_release(&x);
-}
-
 /* Prints the comparison of the heads, and the class-by-class figures of the head of --confusion. */
 static void compare_fits(report *r) {
     const readouts_options *o = r->options;
@@ -200,7 +161,6 @@ static void release_rows(report *r) {
 static void run_fits(report *r) {
     const readouts_options *o = r->options;
     r->rows = needed(calloc((size_t)o->in.n_heads * (size_t)o->in.fit.n_shots, sizeof *r->rows));
-    r->draws = o->draws ? mo_arrays_create(r->ctx) : NULL;
     if (o->train || o->test)
         mo_split_read(r->E, o->train, o->test, &r->split);
     const mo_plan *split = r->split.n_support ? &r->split : NULL;
@@ -219,18 +179,10 @@ static void run_fits(report *r) {
     if (mo_ok(r->ctx))
         mo_evaluate(r->ctx, r->E->source, heads, o->in.n_heads, &fit, take_fit_row, r);
     clear_progress(r);
-    if (mo_ok(r->ctx) && r->draws)
-        mo_npz_write(r->draws, o->draws);
     if (mo_ok(r->ctx))
         compare_fits(r);
-    if (mo_ok(r->ctx) && o->no_geometry) {
-        putchar('\n');
-        readouts_print_norm_line(r->rows, r->n_rows);
-    } else if (mo_ok(r->ctx) && (!o->json || o->diagnose))
-        diagnose_fit(r);
     if (mo_ok(r->ctx) && r->unfit[0])
         mo_fail(r->ctx, MO_NUMERICAL, "%s", r->unfit);
-    mo_arrays_release(r->draws);
     release_rows(r);
 }
 

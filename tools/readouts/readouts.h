@@ -15,15 +15,13 @@ enum { MOST_SHOTS = 64 };
 
 typedef struct readouts_options {
     labelled_rows in;
-    const char *draws;
     const char *train, *test; /* files that list the rows of a split, or NULL */
     const char *confusion;    /* the head whose confusion matrix is shown, or NULL */
     int64_t shots[MOST_SHOTS];
-    double epsilon;
     mo_context_options device; /* device, math mode and threads */
     int argc;
     char **argv;
-    bool diagnose, no_geometry, pairs, metrics, plot, json;
+    bool pairs, metrics, json;
     given_options given;
 } readouts_options;
 
@@ -39,18 +37,8 @@ void readouts_print_title(const mo_embeddings *E, const readouts_options *o, con
 void readouts_print_row(const mo_eval_row *row, const readouts_options *o, double f1);
 /* The mean of the classes' F1 over the predictions of a row, inside its visit; NaN without a fit. */
 double readouts_macro_f1(const mo_embeddings *E, const mo_eval_row *row);
-/* Prints the geometry, then the sentence of readouts_print_norm_line or, if `whole`, a line for each class and each
- * row. rows: all rows of the table. */
-void readouts_print_diagnosis(
-    const mo_embeddings *E, const mo_diagnosis *x, const mo_eval_row *rows, int n_rows, bool whole, double epsilon);
-/* Prints one sentence on the row of the table (a head at a k) whose mean confidence differs most between the queries in
- * the lowest and in the highest quarter of the norms |z| of embeddings. */
-void readouts_print_norm_line(const mo_eval_row *rows, int n_rows);
-
-/* Print a row and the diagnosis as JSON lines; return false if a line could not be written. */
+/* Prints a row as a JSON line; returns false if it could not be written. */
 bool readouts_print_row_object(const mo_eval_row *row, double f1);
-bool readouts_print_diagnosis_objects(
-    const mo_embeddings *E, const mo_diagnosis *x, const mo_eval_row *rows, int n_rows);
 
 /* ---- readouts_compare.c ---- */
 

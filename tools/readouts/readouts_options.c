@@ -40,11 +40,6 @@ static const option table[] = {
     {OPTION_INT64, "ways", "W", AT(in.fit.ways), "classes per episode, drawn if there are more (default 64)", 2,
         1 << 20},
     SEED_OPTION(readouts_options, in.fit.seed, "the episodes"),
-    {OPTION_OUTPUT, "draws", "FILE.npz", AT(draws),
-        "write the episodes for other programs: for k = 4 the arrays k4_support and k4_query [episodes, rows per "
-        "episode], row numbers in Z from 0, and k4_support_label and k4_query_label, the classes numbered in the "
-        "episode from 0",
-        .choices = ".npz"},
     {OPTION_GROUP, .help = "A split of your own in place of episodes:"},
     {OPTION_TEXT, "train", "FILE", AT(train),
         "numbers of the rows to learn from, counted from 0: .npy, or text with one number per line; without it, all "
@@ -60,23 +55,11 @@ static const option table[] = {
         "the "
         "three first classes (--json has them always)",
         .not_with = "json", .why = "--json has them always"},
-    {OPTION_FLAG, "plot", NULL, AT(plot),
-        "also draw the accuracies and their intervals, from 0 to 100%, beside the table", .not_with = "json",
-        .why = "--json prints no table"},
     {OPTION_FLAG, "pairs", NULL, AT(pairs),
         "the difference of every two heads on the same problems, with its 95% interval; * if it does not contain 0"},
     {OPTION_TEXT, "confusion", "HEAD", AT(confusion),
         "which classes that head confuses: the matrix, precision, recall and F1 of each class, the worst pairs",
         .choices = HEADS},
-    {OPTION_FLAG, "diagnose", NULL, AT(diagnose), "the geometry class by class, and calibration by norm",
-        .not_with = "no-geometry", .why = "it prints the geometry, which --no-geometry leaves out"},
-    {OPTION_POSITIVE, "epsilon", "E", AT(epsilon),
-        "the distance from the hull of the others up to which a prototype counts as included, in mean distances of "
-        "two prototypes (default 0.1)",
-        .not_with = "no-geometry", .why = "--no-geometry leaves the hull out"},
-    {OPTION_FLAG, "no-geometry", NULL, AT(no_geometry),
-        "omit the geometry of the prototypes, which takes longer with more classes", .not_with = "json",
-        .why = "--json prints the geometry with --diagnose alone"},
     THREADS_OPTION(readouts_options, device.threads),
     EXPAND_OPTION,
     DEVICE_OPTIONS(readouts_options, device),
@@ -101,15 +84,10 @@ static const char about[] =
     "held-out rows of its own support (5-fold cross-validation; never the queries; none at k = 1). "
     "--tune loo takes the regularisation whose held-out rows (leave-one-out for ridge, else 5-fold) have the least "
     "cross-entropy at their temperature.\n\n"
-    "The diagnosis: how far the mean of the rows is from the origin, in spreads of the classes; which prototypes lie "
-    "in the convex hull of the others, or within epsilon of it; how confidence follows the norm. Normalised distances "
-    "are in mean distances of two prototypes. Flagged are prototypes nearer to the hull of the others than every "
-    "corner "
-    "of the outer hull in the plane of the first two principal components.\n\n"
     "Examples:\n"
     "  mochi readouts Z.npy y.npy\n"
     "  mochi readouts cora.npz:Z cora.npz:y --head ridge,logistic,lda --shots 4,16 --tune loo\n"
-    "  mochi readouts Z.npy y.npy --diagnose --json\n"
+    "  mochi readouts Z.npy y.npy --pairs --json\n"
     "  mochi readouts customers.csv --label churn";
 
 static void take_file(void *options, const char *word, const struct argp_state *state) {
@@ -143,15 +121,14 @@ static void refuse_readouts_options(const readouts_options *o) {
     for (int i = 0; i < o->in.fit.n_shots; i++)
         held_out |= o->shots[i] > 1;
     refuse_given(g, "tune", !held_out, "a support of one row a class has no rows to hold out");
-    refuse_given(g, "shots episodes queries ways draws", split, "--train and --test give one split, without episodes");
+    refuse_given(g, "shots episodes queries ways", split, "--train and --test give one split, without episodes");
     refuse_confusion(o);
     refuse_given(g, "pairs", o->in.n_heads < 2, "expected two heads or more");
-    refuse_given(g, "epsilon", o->json && !o->diagnose, "--json prints the geometry with --diagnose alone");
     refuse_math_on_cpu(g, &o->device);
 }
 
 void parse_readouts_options(readouts_options *o, int argc, char **argv) {
-    *o = (readouts_options){.argc = argc, .argv = argv, .epsilon = 0.1, .shots = {4, 8, 16, 32, 64}};
+    *o = (readouts_options){.argc = argc, .argv = argv, .shots = {4, 8, 16, 32, 64}};
     o->in.fit = (mo_eval_options){
         .protocol = MO_PROTOCOL_EPISODE, .n_shots = 5, .episodes = 100, .queries = 30, .ways = 64, .hold_out = true};
     read_command_line(&readouts_line, argc, argv, o, &o->given);

@@ -1,15 +1,13 @@
 #!/usr/bin/env python3
-"""mochi-report: one HTML page of trainings, evaluations, predictions and measurements; or evaluations compared, as text.
+"""mochi-report: one HTML page of trainings, evaluations and measurements; or evaluations compared, as text.
 
-Reads folders of `mochi train`, tables of `mochi predict` and the lines that other commands print with --json, and writes one HTML
+Reads folders of `mochi train` and the lines that other commands print with --json, and writes one HTML
 file that has no script and loads nothing. Each section is a method of Report that yields blocks, which TEMPLATE writes.
 With --text it prints the tables of evaluations beside each other and beside published figures, by Python's own modules alone.
 """
 
 import argparse
-import csv
 import functools
-import gzip
 import io
 import json
 import math
@@ -36,17 +34,10 @@ KINDS = {
     "cell": ("kind", "cell", "text data task protocol features head metric block?, integer k, number mean sd ci95, "
         "numbers values?"),
     "absent": ("kind", "absent", "text data task reason"),
-    "pair": ("kind", "pair", "text data task metric head features other_features, integer k, number difference ci95, "
-        "flag paired apart"),
     "fit": ("ece_temperature", None, "text head, integer k, "
         "number accuracy ci95 nll brier ece nll_temperature? ece_temperature macro_f1? auc? top3? seconds"),
-    "geometry": ("diagnosis", "offset", "number offset spread radius mean_distance, integer pairs pairs_missed"),
-    "prototype": ("diagnosis", "class", "integer class rows, number norm hull_distance hull_distance_normalised, "
-        "flag inside outer flagged epsilon_included, place plane"),
-    "norm": ("diagnosis", "norm", "text head quarter, integer k, number accuracy confidence ece"),
-    "readout": ("diagnosis", "reliability", "text head, integer k, bins n right confidence"),
 }
-# The page's names for the baselines of a cell or a pair.
+# The page's names for the baselines of a cell.
 BASELINES = {"random": "untrained", "x0": "raw features", "hop": "best hop"}
 
 
@@ -63,16 +54,12 @@ TYPES = {
     "integer": ("an integer", lambda v: is_number(v, int)),
     "real": ("a number", is_number),
     "number": ("a number or null", lambda v: v is None or is_number(v)),
-    "share": ("a number of 0 to 1, or null", lambda v: v is None or is_number(v) and 0 <= v <= 1),
-    "flag": ("true or false", lambda v: isinstance(v, bool)),
     "object": ("an object", lambda v: isinstance(v, dict)),
     "figures": ("an object of numbers", lambda v: isinstance(v, dict) and is_list(list(v.values()))),
     "weights": ("a list of files of weights", lambda v: isinstance(v, list) and all(
         isinstance(w, dict) and all(isinstance(w.get(name), str) for name in ("features", "file", "xxh3")) for w in v)),
     "list": ("a list", lambda v: isinstance(v, list)),
     "numbers": ("a list of numbers", is_list),
-    "place": ("a list of 2 numbers", lambda v: is_list(v) and len(v) == 2),
-    "bins": ("a list of 15 numbers", lambda v: is_list(v) and len(v) == 15),
 }
 
 
@@ -147,53 +134,13 @@ def read_run(folder):
             "seconds": sum(step["seconds"] for step in log)}
 
 
-PLACED = ["label", "probability", "margin", "known", "truth", "x", "y"]
-
-
-def read_table(path, data):
-    """Reads a table of `mochi predict`."""
-    def typed(field):
-        try:
-            return float(field) if field else None
-        except ValueError:
-            return field
-    try:
-        text = (gzip.decompress(data) if path.endswith(".gz") else data).decode()
-        rows = csv.DictReader(io.StringIO(text, newline=""), delimiter="\t" if ".tsv" in path[-7:] else ",", strict=True)
-        header = rows.fieldnames or []
-        if header and (header[0] not in ("node", "graph") or header[1:4] != PLACED[:3]):
-            raise Refused(f"{path}:1: expected a table of mochi predict: the columns node or graph, label, probability and margin")
-        table, columns = {"path": path, "of": header[:1], "places": header[1:8] == PLACED, "rows": []}, header[:8]
-        for row in rows:
-            place = f"{path}:{rows.line_num}"
-            if None in row or None in row.values():
-                raise Refused(f"{place}: expected {len(header)} columns, as the header has")
-            r: dict = dict(zip(["name", *PLACED], [*(row[name] for name in columns[:8 if table["places"] else 4]), "no", "", "", ""]))
-            r.update({name: typed(r[name]) for name in ("probability", "margin", "x", "y")}, known={"yes": True, "no": False}.get(r["known"]))
-            check(r, "share probability margin, flag known, number x y", place)
-            if not r["label"] if r["known"] else math.isnan(r["probability"] + r["margin"]):
-                raise Refused(f"{place}: expected {'a label that is known' if r['known'] else 'a probability and a margin'}")
-            if table["places"] and math.isnan(r["x"] + r["y"]):
-                raise Refused(f"{place}: expected a place, x and y")
-            r["judged"] = bool(not r["known"] and r["truth"] and r["label"])
-            table["rows"].append({**r, "right": r["judged"] and r["label"] == r["truth"]})
-    except csv.Error as why:
-        found = "the quote that ends a field" if "end of data" in str(why) else f"a table, found {why}"
-        raise Refused(f"{path}:{rows.reader.line_num}: expected {found}") from None
-    except (ValueError, OSError, EOFError) as why:
-        raise Refused(f"{path}: cannot be read: {why}") from None
-    if not table["rows"]:
-        raise Refused(f"{path}: expected a header and predictions, found none")
-    return table
-
-
-# ---- the paper's figures, and its aggregate ----
+# ---- published figures ----
 
 PAPER_LINKS_K = 512
 
 
 def read_published(name):
-    """Reads published figures, as cells, and hours of training: `paper`, the paper's; `public`, other methods' on the public split."""
+    """Reads published figures, as cells: `paper`, the paper's; `public`, other methods' on the public split."""
     here = os.path.dirname(os.path.realpath(__file__))
     folders = [os.environ[name] for name in ("MOCHI_EMBEDDED",) if name in os.environ] or [
         f"{here}/mochi-data", f"{here}/../../train/data", f"{here}/../share/mochi/data", f"{sys.prefix}/share/mochi/data"]
@@ -207,33 +154,7 @@ def read_published(name):
                        "protocol": table.get("protocol", "split"), "mean": mean, "sd": NAN if sd is None else sd,
                        "n": table["seeds"], "paper": True}
                       for head in heads if mean is not None]
-    return cells, root.get("hours")
-
-
-def aggregate(lists):
-    """The paper's normalised aggregate (its appendix "Normalized Aggregate Score") of each method: {(list, features, head): S}.
-
-        S_t = 1/|C_t| sum_c v_c / v*_c,    S = mean_t S_t,
-
-    v_c is a method's accuracy (nodes, graphs) or AUC (links) on cell c, v*_c the best v_c of all methods. C_t are the cells of
-    task t for which every list has a figure; beside the paper, links only with k = 512 or without a k. NaN if the method lacks a cell.
-    """
-    published = any(x.get("paper") for cells in lists for x in cells)
-    values: dict = {}  # {method: {cell: figure}}
-    best: dict = {}
-    lists_of: dict = {}
-    for i, x in ((i, x) for i, cells in enumerate(lists) for x in cells):
-        links = x["task"] == "lp"
-        if (x["task"] not in ("nc", "lp", "gc") or x["metric"] != ("auc" if links else "accuracy") or math.isnan(x["mean"])
-                or links and published and x["k"] not in (0, PAPER_LINKS_K)):
-            continue
-        cell = (x["data"].lower(), x["task"], x["protocol"], None if links else x["k"])
-        values.setdefault((i, x["features"], x["head"]), {})[cell] = x["mean"]
-        best[cell] = max(best.get(cell, -math.inf), x["mean"])
-        lists_of.setdefault(cell, set()).add(i)
-    families = [[c for c in best if c[1] == task and len(lists_of[c]) == len(lists)] for task in ("nc", "lp", "gc")]
-    return {method: fmean(fmean(ratio(of.get(c, NAN), best[c]) for c in cells) for cells in families if cells)
-            for method, of in values.items() if any(families)}
+    return cells
 
 
 def ratio(a, b):
@@ -245,10 +166,9 @@ def ratio(a, b):
 # matplotlib draws in the colours #fade0N, which page_svg replaces by the page's: 0 the text's, 9 the grid's. The page's
 # colours can be told apart by readers who confuse red and green (Okabe and Ito 2008), and each has a dash, for print.
 DASHES = ["", "", "8 3", "2 3", "8 3 2 3", "5 5", "12 4", "2 6", "4 2"]
-STYLES: dict[str, dict] = {"line": {}, "line+": {"marker": "o", "markersize": 4}, "thin": {"linewidth": 0.8},
-          "dots": {"linestyle": "none", "marker": "o", "markersize": 2.4}, "points": {"linestyle": "none", "marker": "o"},
-          "rings": {"linestyle": "none", "marker": "o", "markerfacecolor": "none", "markeredgewidth": 1.3},
-          "stars": {"linestyle": "none", "marker": "x", "markeredgewidth": 1.5}}
+STYLES: dict[str, dict] = {"line": {}, "line+": {"marker": "o", "markersize": 4},
+          "points": {"linestyle": "none", "marker": "o"},
+          "rings": {"linestyle": "none", "marker": "o", "markerfacecolor": "none", "markeredgewidth": 1.3}}
 LOOK = {"svg.fonttype": "none", "text.parse_math": False, "axes.unicode_minus": False, "font.size": 12, "lines.scale_dashes": False,
         "text.color": "#fade00", "axes.labelcolor": "#fade00", "axes.edgecolor": "#fade00", "xtick.color": "#fade00",
         "ytick.color": "#fade00", "grid.color": "#fade09", "grid.linewidth": 0.7, "axes.grid": True, "axes.axisbelow": True,
@@ -257,8 +177,8 @@ LOOK = {"svg.fonttype": "none", "text.parse_math": False, "axes.unicode_minus": 
 LARGEST = 1e100  # the largest coordinate
 
 
-def chart(title, x_label, y_label, series, names=(), bounds=(-LARGEST, LARGEST), **options):
-    """A figure of the page. series: (label, colour, style of STYLES or bars, [(x, y) or (x, y, half width)]); names: (text, x, y);
+def chart(title, x_label, y_label, series, bounds=(-LARGEST, LARGEST), **options):
+    """A figure of the page. series: (label, colour, style of STYLES, [(x, y) or (x, y, half width)]);
     bounds: limits of error bars; options: for matplotlib's axes, such as xscale="log".
     """
     import matplotlib
@@ -277,9 +197,6 @@ def chart(title, x_label, y_label, series, names=(), bounds=(-LARGEST, LARGEST),
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
             axis.set_minor_locator(NullLocator())
-        for name, x, y in names:
-            if abs(x) < LARGEST and abs(y) < LARGEST:
-                axes.annotate(name, (x, y), xytext=(5, 4), textcoords="offset points", fontsize=11)
         out = io.StringIO()
         figure.savefig(out, format="svg", transparent=True)
     return {"title": title, "series": drawn, "svg": page_svg(out.getvalue())}
@@ -287,9 +204,6 @@ def chart(title, x_label, y_label, series, names=(), bounds=(-LARGEST, LARGEST),
 
 def draw(axes, colour, style, dash, points, bounds):
     x, y, half = zip(*points)
-    if style == "bars":
-        axes.bar(x, y, 0.8 * min((b - a for a, b in zip(x, x[1:])), default=1), color=colour, alpha=0.6)
-        return
     below, above = ([max(0, min(h, d)) for h, d in zip(half, to)] for to in ([v - bounds[0] for v in y], [bounds[1] - v for v in y]))
     ends = None if all(map(math.isnan, half)) else (below, above)
     dashed = {"dashes": tuple(map(float, dash.split()))} if dash and style.startswith("line") else {}
@@ -311,13 +225,6 @@ def grouped(lines, member, x, y, half=None, colour=1):
     texts = dict.fromkeys(o[member] for o in lines)
     return [(text, (colour + i) % 9, "line+", [(o[x], o[y], o[half] if half else NAN) for o in lines if o[member] == text])
             for i, text in enumerate(texts)]
-
-
-def reliability(title, lines, colour):
-    series = [("", 8, "thin", [(0, 0), (1, 1)])]
-    series += [(x["head"], colour + i, "line+", [(c / n, r / n) for n, r, c in zip(x["n"], x["right"], x["confidence"]) if n])
-               for i, x in enumerate(lines)]
-    return chart(title, "confidence", "accuracy", series, ylim=(0, 1.02))
 
 
 # ---- sections ----
@@ -369,8 +276,6 @@ def setting(value):
     return f"{value:.15g}" if is_number(value) else shlex.quote(str(value))
 
 
-ROUGH = ("probabilities are rough below 4 labels of a class: over 25 graphs their mean lay up to 41 points below the accuracy and up to "
-         "20 above it with 1, up to 20 below and 19 above with 2")
 EVAL_NOTE = ("Bars are 95% intervals. untrained: the encoder before its first step; raw features, best hop: the readout alone, on the SVD of "
              "attributes and graph and on its hops; the paper's own figures, where it has them, with one standard deviation over 3 seeds")
 
@@ -381,18 +286,15 @@ class Report:
 
     def __init__(self, paths):
         self.lines: dict[str, list] = {kind: [] for kind in KINDS}
-        self.files, self.runs, self.tables = [], [], []
-        self.paper, self.hours = read_published("paper")
+        self.files, self.runs = [], []
+        self.paper = read_published("paper")
         for path in paths:
             if os.path.isdir(path):
                 self.runs.append(read_run(path))
                 continue
             data = read_bytes(path)
             self.files.append({"path": path, "data": data, "lines": len(lines_of(data))})
-            if path.removesuffix(".gz").endswith((".csv", ".tsv")):
-                self.tables.append(read_table(path, data))
-            else:
-                self.read_lines(path, data)
+            self.read_lines(path, data)
         self.columns = list(dict.fromkeys(c["features"] for c in self.lines["cell"]))
         blocks: dict = {}
         for c in self.lines["cell"]:
@@ -415,8 +317,7 @@ class Report:
             check(o, KINDS[kind][2], place)
             run = o if kind == "run" else run
             o["#file"], o["#run"] = len(self.files) - 1, run
-            for name in ("features", "other_features"):
-                o[name] = BASELINES.get(o.get(name), o.get(name))
+            o["features"] = BASELINES.get(o.get("features"), o.get("features"))
             self.lines[kind].append(o)
 
     def by_file(self, kind):
@@ -442,62 +343,6 @@ class Report:
         return next((x for x in of_cell if (k == PAPER_LINKS_K if x["task"] == "lp" else x["k"] == k and x["head"] in ("", head))), None)
 
     # ---- sections ----
-
-    def predictions(self):
-        for t in self.tables:
-            rows = t["rows"]
-            predicted, judged = [r for r in rows if not r["known"]], [r for r in rows if r["judged"]]
-            right, known, none = sum(r["right"] for r in judged), len(rows) - len(predicted), sum(not r["label"] for r in rows)
-            found = f" Of {len(judged)} whose class the data has, {right} are right: {ratio(100 * right, len(judged)):.1f}%."
-            yield ("p", f"{len(predicted)} predictions" + (f" from {known} labels" if known else "")
-                   + (f", {none} of them too unsure for a label" if none else "") + "." + (found if judged else ""))
-            given = [sum(r["known"] and r["label"] == c for r in rows) for c in {r["label"] for r in rows if r["known"]}]
-            if given and min(given) < 4:
-                yield ("p", f"A class here has {min(given)}: {ROUGH}.")
-            elif not known:
-                yield ("p", f"How many labels they were made from the table does not say; {ROUGH}.", "soft")
-            drawn = predicted[::1 + (len(predicted) - 1) // 3000]
-            if not t["places"]:
-                yield ("p", "A picture of the embedding needs a table of mochi predict --pca.", "soft")
-            elif len(drawn) < len(predicted):
-                yield ("p", f"Of the predictions, the pictures have {len(drawn)}.", "soft")
-            yield ("figures", list(self.prediction_charts(t, predicted, drawn, judged)))
-            if judged:
-                yield ("h3", "By class")
-                yield ("table", [Left("class"), "labels given", "predicted", "in the data", "of these found, %", "of the predicted right, %"],
-                       [self.class_row(c, rows, judged) for c in dict.fromkeys(c for r in rows for c in (r["label"], r["truth"]) if c)])
-            yield ("h3", "The least sure")
-            heads = [*map(Left, t["of"]), Left("label"), "probability", "margin"] + ([Left("truth")] if judged else [])
-            yield ("table", heads, [[r["name"], r["label"] or "none", figure(r["probability"], 3), figure(r["margin"], 3), r["truth"]][:len(heads)]
-                   for r in sorted(predicted, key=lambda r: r["probability"])[:20]])
-            yield f"Predictions: {t['path']}"
-
-    def class_row(self, c, rows, judged):
-        """Returns recall and precision of one class."""
-        of_it = [r for r in rows if r["label"] == c]
-        right, true = sum(r["right"] for r in of_it), sum(r["truth"] == c for r in judged)
-        return [c, sum(r["known"] for r in of_it), sum(not r["known"] for r in of_it), true,
-                figure(ratio(100 * right, true), 1), figure(ratio(100 * right, sum(r["judged"] for r in of_it)), 1)]
-
-    def prediction_charts(self, t, predicted, drawn, judged):
-        def plane(title, *series):
-            given = ("label given", 0, "rings", [r for r in t["rows"] if r["known"]])
-            return chart(title, "first principal component", "second", aspect="equal", adjustable="datalim", series=[
-                (label, colour, style, [(r["x"], r["y"]) for r in rows]) for label, colour, style, rows in (*series, given)])
-        if t["places"]:
-            labels, points = [r["label"] for r in t["rows"] if r["label"]], drawn + [r for r in t["rows"] if r["known"]]
-            classes = sorted(dict.fromkeys(labels), key=labels.count, reverse=True)
-            own = classes if len(classes) <= 8 else classes[:7]
-            yield plane("The embedding, by class", (f"{len(classes) - len(own)} smaller classes", 8, "dots",
-                                                    [r for r in points if r["label"] in classes[len(own):]]),
-                        *((c, 1 + i, "dots", [r for r in points if r["label"] == c]) for i, c in enumerate(own)))
-            if judged:
-                yield plane("The same, right and wrong", ("right", 8, "dots", [r for r in drawn if r["right"]]),
-                            ("wrong", 2, "dots", [r for r in drawn if r["judged"] and not r["right"]]))
-        bins = [[min(int(20 * r["probability"]), 19) for r in some] for some in (predicted, [r for r in judged if r["right"]])]
-        yield chart("Confidence of the predictions", "probability of the predicted class", "predictions", [
-            (label, colour, "bars", [((b + 0.5) / 20, some.count(b)) for b in range(20)] if some else [])
-            for label, colour, some in zip(("all" if judged else "", "right"), (8, 3), bins)])
 
     def eval_chart(self, cells, flat, columns):
         first, ks = flat[0], sorted(k for k in cells if k > 0)
@@ -536,50 +381,10 @@ class Report:
         links = any(c["task"] == "lp" for c in cells)
         yield ("p", EVAL_NOTE + ("; those of links stand beside k = 512 alone." if links else "."), "soft")
         yield ("figures", [self.eval_chart(*block) for block in self.blocks if is_main(block[1][0])])
-        files = list(self.by_file("cell"))
-        methods, beside = self.aggregates()
-        if methods:
-            yield ("h3", "Normalised aggregate S: the mean share of the best figure of any method on a cell")
-            yield ("p", f"Over the figures that {'the inputs and the paper' if beside else 'all inputs'} have; – where a method lacks one.", "soft")
-            yield ("fold", [("table", ["file", Left("features"), Left("head"), "S"], [
-                [files[i] if i < len(files) else "paper", features, head, figure(S, 3)] for (i, features, head), S in methods])], "All methods")
         for x in self.lines["absent"]:
             yield ("p", f"Not run: {x['data']}, {x['reason']}", "soft")
         yield ("fold", [part for block in self.blocks for part in self.eval_table(*block)], "All figures as tables")
         yield "Few-shot accuracy" + ("" if seen or unknown else " on graphs that were not trained on")
-
-    def aggregates(self):
-        """Returns [((list, features, head), S)], best first, and whether the paper's methods are among them. They are
-        if there are common cells."""
-        own = list(self.by_file("cell").values())
-        beside = aggregate([*own, self.paper])
-        return sorted((beside or aggregate(own)).items(), key=lambda m: (math.isnan(m[1]), -m[1])), bool(beside)
-
-    def costs(self):
-        """Shows S over the hours of training, as the paper's figure "Training cost (hours) vs. performance" does.
-        Weights whose run is not among the inputs are left out."""
-        own = list(self.by_file("cell").values())
-        methods, beside = self.aggregates()
-        trained = {(i, w["features"]): run for i, cells in enumerate(own) for c in cells if c["#run"] for w in c["#run"].get("weights", [])
-                   for run in self.runs if run["weights"] and run["weights"] == w["xxh3"]}
-        series, theirs = [], []
-        for (i, features, head), S in methods:
-            if (i, features) in trained:
-                series.append((f"{features}, {head}", self.colour(features), "points", [(trained[i, features]["seconds"] / 3600, S)]))
-            elif i == len(own) and features in self.hours and not math.isnan(S):
-                theirs.append((features, self.hours[features], S))
-        hours = [x for *_, [(x, S)] in series if x > 0 and not math.isnan(S)] + [x for _, x, _ in theirs]
-        if not series or not hours:
-            return
-        names = {name: (name, x, S) for name, x, S in theirs}  # one label per name, at its lowest point
-        over, of, where = ((" here or in the paper", "the inputs and the paper have", ", on this machine; the paper's are of one NVIDIA RTX A6000")
-                           if beside else ("", "all inputs have", ""))
-        yield ("p", f"S is the mean share of the best figure of any method{over}, over the figures that {of}. Hours of a run are those of "
-               f"its steps{where}.", "soft")
-        yield ("figures", [chart("Normalised aggregate S against the cost of training", "hours of training", "S", [
-            *series, ("the paper's methods", 8, "rings", [t[1:] for t in theirs])], xscale="log", names=names.values(),
-                                xlim=(min(hours) / 3, 30 * max(hours)))])
-        yield "Cost against accuracy"
 
     def trainings(self):
         for run in self.runs:
@@ -598,46 +403,18 @@ class Report:
 
     def fits(self):
         for path, lines in self.by_file("fit").items():
-            told, at, k = self.by_file("readout").get(path, []), {"xticks": sorted({o["k"] for o in lines})}, "k, labelled rows a class"
+            at, k = {"xticks": sorted({o["k"] for o in lines})}, "k, labelled rows a class"
             charts = [chart(title, x_label, y_label, grouped(lines, "head", x, y, half), xscale="log", **(at if x == "k" else {}))
                       for title, x, y, half, x_label, y_label in (
                           ("Few-shot accuracy", "k", "accuracy", "ci95", k, "accuracy, %"),
                           ("Calibration error of the probabilities", "k", "ece", None, k, "expected calibration error"),
                           ("Calibration error after a temperature", "k", "ece_temperature", None, k, "expected calibration error"),
                           ("Accuracy against cost", "seconds", "accuracy", None, "seconds for all episodes", "accuracy, %"))]
-            charts += [reliability(f"Reliability at k = {k}", [x for x in told if x["k"] == k], 1) for k in dict.fromkeys(x["k"] for x in told)]
             yield ("figures", charts)
             yield ("table", ["head", "k", "accuracy %", "nll", "Brier", "ECE", "ECE after temperature", "seconds"],
                    [[x["head"], x["k"], figure(x["accuracy"], 2, x["ci95"])]
                     + [figure(x[name], 3) for name in ("nll", "brier", "ece", "ece_temperature", "seconds")] for x in lines])
             yield f"Readouts on embeddings: {path}"
-
-    def hulls(self):
-        """The diagnosis of embeddings: the hull of their prototypes."""
-        for path, lines in self.by_file("prototype").items():
-            for o in self.by_file("geometry").get(path, []):
-                yield ("p", f"The mean of all rows is {o['offset']:.3g} from the origin, {ratio(o['offset'], o['spread']):.2f} times the spread "
-                       f"within classes; the boundaries of {o['pairs_missed']} of {o['pairs']} pairs of prototypes have all their rows "
-                       "on one side.")
-            corners = [x["plane"] for x in lines if x["outer"]]
-            middle = [fmean(p[i] for p in corners) if corners else NAN for i in (0, 1)]
-            corners.sort(key=lambda p: math.atan2(p[1] - middle[1], p[0] - middle[0]))
-            where = ["flagged" if x["flagged"] else "on the outer hull" if x["outer"] else "interior" for x in lines]
-            few = len(lines) <= 40  # not for more classes, whose names would overlap
-            yield ("figures", [
-                chart("Prototypes in the plane of their principal components", "first", "second", [("", 8, "thin", corners + corners[:1])] + [
-                    (label, colour, style, [x["plane"] for x, w in zip(lines, where) if w == label]) for label, colour, style in (
-                        ("on the outer hull", 1, "points"), ("interior", 1, "rings"), ("flagged", 2, "stars"))],
-                      aspect="equal", adjustable="datalim", names=[(str(x["class"]), *x["plane"]) for x in lines if few]),
-                chart("Distance to the hull of the others", "class", "in mean distances",
-                      [("", 1, "bars", [(x["class"], x["hull_distance_normalised"]) for x in lines])],
-                      **({"xticks": [x["class"] for x in lines]} if few else {}))])
-            yield ("p", "Distances are measured in the full space, before the projection. Flagged: nearer to the hull of the others than every "
-                   "corner of the outer hull.", "soft")
-            yield ("table", ["class", "rows", "norm", "distance", "normalised", Left("where")], [
-                [x["class"], x["rows"], *(figure(x[name], 3) for name in ("norm", "hull_distance", "hull_distance_normalised")),
-                 ("outer" if x["outer"] else "interior") + ", inside the hull" * x["inside"] + ", flagged" * x["flagged"]] for x in lines])
-            yield f"Hull of the prototypes: {path}"
 
     def repeat(self):
         yield ("p", "Digests are XXH3-128, as xxhsum -H2 prints them. Equal seeds give equal bits at any thread count, on one set of BLAS "
@@ -665,8 +442,7 @@ class Report:
 
     def sections(self):
         """Yields (heading, blocks) for every section that is not empty."""
-        for section in (self.predictions, self.evaluations, self.costs, self.trainings, self.fits, self.hulls,
-                        self.repeat):
+        for section in (self.evaluations, self.trainings, self.fits, self.repeat):
             blocks: list = []
             for part in section():
                 if isinstance(part, str):
@@ -688,18 +464,14 @@ class Report:
         if winners:
             yield (f"Of {len(winners)} few-shot comparisons (a data set, task, head and k each) {best} has the highest figure in "
                    f"{winners.count(best)}.")
-            signs = [(p, (p["features"] == best) - (p["other_features"] == best)) for p in self.lines["pair"] if is_main(p)]
-            apart = [p["apart"] * sign * p["difference"] for p, sign in signs if sign]
+            gaps = [difference(c, other) for line in lines for c in line for other in line if c["features"] == best != other["features"]]
+            apart = [mean * (abs(mean) > half) for mean, half, paired in gaps if paired]
             if apart:
                 yield (f"Of its {len(apart)} differences to another column {sum(d > 0 for d in apart)} are above 0 by more than their 95% "
                        f"interval, {sum(d < 0 for d in apart)} below.")
         both = [c["mean"] > x["mean"] for line in lines for c in line if c["features"] == best and (x := self.paper_at(c, "MOCHI++"))]
         if both:
             yield f"{best} is above the paper's MOCHI++ in {sum(both)} of the {len(both)} figures that both have."
-        for t in self.tables:
-            known, judged = sum(r["known"] for r in t["rows"]), [r["right"] for r in t["rows"] if r["judged"]]
-            right = f"; where the class is known, {100 * fmean(judged):.1f}% are right" if judged else ""
-            yield f"{t['path']} has {len(t['rows']) - known} predictions from {known} labels{right}."
         for x in sorted(self.lines["fit"], key=lambda x: math.isnan(x["accuracy"]) or -x["accuracy"])[:1]:
             yield f"Of the readouts on embeddings, head {x['head']} at k = {x['k']} is the most accurate, {x['accuracy']:.1f}%."
 
@@ -765,7 +537,7 @@ class Comparison:
             raise Refused("--text: expected lines of mochi eval --json, found none")
         self.lists = [[c for c in cells if c["#file"] == i] for i in files]
         self.labels = [os.path.basename(report.files[i]["path"]).partition(".")[0] for i in files]
-        self.published = {"paper": report.paper, "public": read_published("public")[0]}
+        self.published = {"paper": report.paper, "public": read_published("public")}
         self.differences = self.apart = 0
         self.seen: dict[str, dict] = {"†": {}, "?": {}}
 
@@ -901,8 +673,7 @@ TEMPLATE = """\
 <div class='legend'>{% for s in c.series if s.label %}
 <span><svg viewBox='0 0 30 11' aria-hidden='true' style='color:var(--{{ 's%d' % s.colour if s.colour else 'ink' }})'>
 {%- if s.style.startswith('line') %}<path d='M0 5.5H30' stroke='currentColor' stroke-width='2' stroke-dasharray='{{ s.dash }}'/>{% endif %}
-{%- if s.style == 'stars' %}<path d='M12 2.5l6 6m0-6l-6 6' stroke='currentColor' stroke-width='1.5'/>
-{%- elif s.style != 'line' %}<circle cx='15' cy='5.5' r='3.4' stroke='currentColor' fill='{{ 'none' if s.style == 'rings' else 'currentColor' }}'/>
+{%- if s.style != 'line' %}<circle cx='15' cy='5.5' r='3.4' stroke='currentColor' fill='{{ 'none' if s.style == 'rings' else 'currentColor' }}'/>
 {%- endif %}</svg>{{ s.label }}</span>{% endfor %}</div></figure>
 {% endfor %}</div>
 {% elif b[0] == 'table' %}<div class='wide'><table>
@@ -985,8 +756,7 @@ def main(words=None):
     parser = argparse.ArgumentParser(prog="mochi-report", description=__doc__.split("\n\n")[0].partition(": ")[2], epilog="Example: mochi "
                                      "train --out runs/a; mochi eval --weights runs/a/weights.safetensors --json > eval.jsonl; mochi-report "
                                      "runs/a eval.jsonl --out report.html")
-    parser.add_argument("input", nargs="+", metavar="INPUT", help="a folder of mochi train; a table .csv or .tsv of mochi predict (with places: "
-                        "--pca); or lines of mochi eval or readouts (--diagnose) with --json")
+    parser.add_argument("input", nargs="+", metavar="INPUT", help="a folder of mochi train; or lines of mochi eval or readouts with --json")
     parser.add_argument("--out", metavar="FILE.html", help="write the page")
     parser.add_argument("--text", action="store_true", help="print the tables of mochi eval beside each other and beside the paper's figures or, "
                         "by protocol public, other methods'; what is behind the first file's figures, and by how much")

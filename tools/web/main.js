@@ -4,12 +4,11 @@ import { derive } from './derive.js';
 import { el } from './view.js';
 import { episode } from './episode.js';
 import { exercises } from './exercises.js';
-import { lab } from './lab.js';
 import { solve } from './solve.js';
 import { unroll } from './unroll.js';
 import { write } from './write.js';
 
-const rooms = { write: ['Write', write], solve: ['Solve', solve], episode: ['Episode', episode], unroll: ['Unroll', unroll], derive: ['Derive', derive], lab: ['Lab', lab], exercises: ['Exercises', exercises] };
+const rooms = { write: ['Write', write], solve: ['Solve', solve], episode: ['Episode', episode], unroll: ['Unroll', unroll], derive: ['Derive', derive], exercises: ['Exercises', exercises] };
 const place = document.getElementById('room'), nav = document.querySelector('nav');
 let ask;
 

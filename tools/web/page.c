@@ -7,9 +7,7 @@
  *                                              in a lesson's head
  *     episode HEAD LAMBDA NS NQ C NG SHIFT     NS + NQ lines "x y class" follow, then NG lines "x y"
  *     solve                                    a 2 x 2 system in three precisions; A, B and X_bar follow, 8 numbers
- *     unroll N RHO K                           gradients through K steps, and the implicit one
- *     labs                                     the experiments of the room Lab
- *     lab NAME PROBLEM SERIES X                one row of one experiment
+ *     unroll N RHO K                           gradients through K steps, and without them (unroll.c)
  *     exercises, judge NUMBER                  exercises.c; the formula to judge follows
  *     suite NUMBER ORDER                       the checker on one op of the library
  *
@@ -22,7 +20,6 @@
 #include "tensor/library.h"
 #include "tools/cli/input.h"
 #include "tools/cli/memory.h"
-#include "tools/web/lab/lab.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -337,65 +334,19 @@ static json_t *unroll(const request *r) {
         K = 1 + (most - 1) * i / (UNROLL_POINTS - 1);
         if (K == before)
             continue;
-        lab_steps y = lab_measure_steps(r->ctx, n, number_of(r, 2), 1, K);
+        unrolled_steps y = page_unroll(r->ctx, n, number_of(r, 2), 1, K);
         json_array_append_new(
-            points, json_pack("{s:i, s:o, s:o, s:o, s:i, s:i}", "K", (int)K, "w", json_number(y.w), "unrolled",
-                        json_number(y.unrolled), "implicit", json_number(y.implicit), "unrolled_bytes",
-                        (int)y.unrolled_bytes, "implicit_bytes", (int)y.implicit_bytes));
+            points, json_pack("{s:i, s:o, s:o, s:o, s:o, s:i, s:i}", "K", (int)K, "w", json_number(y.X), "unrolled",
+                        json_number(y.unrolled), "implicit", json_number(y.implicit), "neumann", json_number(y.neumann),
+                        "unrolled_bytes", (int)y.unrolled_bytes, "implicit_bytes", (int)y.implicit_bytes));
     }
     return json_pack("{s:o}", "points", points);
 }
-
-/* ---- lab ---- */
-
-static const lab_experiment *const experiments[] = {&lab_adjoint, &lab_conditioning, &lab_truncation, NULL};
 
 void *needed(void *memory) {
     if (!memory)
         __builtin_trap(); /* a page then starts the engine anew */
     return memory;
-}
-
-static json_t *list_labs(const request *r) {
-    json_t *labs = json_array();
-    (void)r;
-    for (const lab_experiment *const *at = experiments; *at; at++) {
-        const lab_experiment *e = *at;
-        json_t *series = json_array(), *x = json_array(), *columns = json_array();
-        for (int i = 0; i < LAB_SERIES && e->series[i]; i++)
-            json_array_append_new(series, json_string(e->series[i]));
-        for (int i = 0; i < e->n_x; i++)
-            json_array_append_new(x, json_real(e->x[i]));
-        for (int i = 0; i < LAB_COLUMNS && e->columns[i].name; i++)
-            json_array_append_new(columns, json_string(e->columns[i].name));
-        json_array_append_new(labs,
-            json_pack("{s:s, s:s, s:o, s:s, s:o, s:o, s:s}", "name", e->name, "series_name", e->series_name, "series",
-                series, "x_name", e->x_name, "x", x, "columns", columns, "reading", e->reading ? e->reading : ""));
-    }
-    return json_pack("{s:o}", "labs", labs);
-}
-
-static json_t *lab(const request *r) {
-    const int problem = (int)number_of(r, 2), series = (int)number_of(r, 3);
-    const lab_experiment *const *at = experiments;
-    while (*at && strcmp((*at)->name, r->word[1]) != 0)
-        at++;
-    const lab_experiment *e = *at;
-    double y[LAB_COLUMNS] = {0};
-    char lines[256] = "";
-    if (!e || problem < 0 || problem > 2 || series < 0 || series >= LAB_SERIES || !e->series[series]) {
-        mo_fail(r->ctx, MO_INVALID, "lab: no experiment %s with such a series", r->word[1]);
-        return json_object();
-    }
-    void *state = e->open(r->ctx, problem, lines, sizeof lines);
-    if (mo_ok(r->ctx))
-        e->measure(state, series, number_of(r, 4), y);
-    e->close(state);
-    json_t *row = json_object();
-    for (int i = 0; i < LAB_COLUMNS && e->columns[i].name; i++)
-        json_object_set_new(
-            row, e->columns[i].name, json_number(y[i] / (e->columns[i].unit > 0 ? e->columns[i].unit : 1)));
-    return json_pack("{s:s, s:o}", "about", lines, "row", row);
 }
 
 /* ---- the checker on an op of the library ---- */
@@ -435,8 +386,7 @@ __attribute__((visibility("default"))) const char *page_answer(void) {
         const char *word;
         json_t *(*answer)(const request *r);
     } verbs[] = {{"topics", list_topics}, {"explain", explain}, {"write", write_tape}, {"episode", episode},
-        {"solve", solve}, {"unroll", unroll}, {"labs", list_labs}, {"lab", lab}, {"exercises", list_exercises},
-        {"judge", judge}, {"suite", check_op}};
+        {"solve", solve}, {"unroll", unroll}, {"exercises", list_exercises}, {"judge", judge}, {"suite", check_op}};
     request r = {.ctx = mo_context_create(&(mo_context_options){.threads = 1})};
     char *end = buffer + strcspn(buffer, "\n"), *at = buffer;
     r.rest = *end ? end + 1 : end;

@@ -67,23 +67,18 @@ static mo_eval_choice describe_choice(
 static bool count_queries(mo_context *ctx, mo_job *job, int64_t i, const double *logits, double temperature) {
     const mo_plan *p = &job->plan[i];
     mo_tally *y = &job->tally[i];
-    mo_calibration all = {0};
     int64_t C = p->classes, *predicted = job->predicted + job->first[i], right = 0;
     for (int64_t q = 0; q < p->n_query; q++) {
         const double *own = logits + q * C;
         predicted[q] = mo_first_largest(own, C);
         right += predicted[q] == p->query_label[q];
-        if (job->part)
-            mo_calibration_add(&y->by_norm[job->part[p->query[0][q]]], own, &p->query_label[q], 1, C, 1);
     }
     if (job->ranks && !mo_ranking_add(&y->ranking, logits, p->query_label, p->n_query, C))
         return mo_fail(ctx, MO_MEMORY, "evaluate: out of memory to rank the queries");
-    if (!job->part && (job->metrics > 1 || job->hold_out))
-        mo_calibration_add(&y->by_norm[0], logits, p->query_label, p->n_query, C, 1);
-    for (int part = 0; part < MO_NORM_PARTS; part++)
-        mo_calibration_merge(&all, &y->by_norm[part]);
-    const double figure[MO_CLASS_METRICS] = {
-        100.0 * (double)right / (double)p->n_query, 100 * all.nll / (double)all.n, 100 * mo_calibration_ece(&all)};
+    if (job->calibrated)
+        mo_calibration_add(&y->plain, logits, p->query_label, p->n_query, C, 1);
+    const double figure[MO_CLASS_METRICS] = {100.0 * (double)right / (double)p->n_query,
+        100 * y->plain.nll / (double)y->plain.n, 100 * mo_calibration_ece(&y->plain)};
     for (int metric = 0; metric < job->metrics; metric++)
         job->figure[metric * job->n + i] = figure[metric];
     y->tempered = !isnan(temperature);

@@ -169,17 +169,13 @@ static bool prepare_evaluation(mo_evaluation *ev) {
     ev->small = mo_host_array(ev->ctx, ev->options->n_shots, sizeof *ev->small);
     ev->failure = mo_host_array(ev->ctx, cells, sizeof *ev->failure);
     ev->t = mo_crew_create(ev->ctx, &ev->crew) ? ev->crew.own.t : NULL;
-    const mo_source *s = ev->source;
-    ev->part = s->rows ? mo_host_array(ev->ctx, mo_dim(s->rows, 0), sizeof *ev->part) : NULL;
-    if (ev->part && mo_ok(ev->ctx))
-        mo_norm_quarters(ev->t, s->rows, ev->part);
     for (int i = 0; i < ev->n && mo_ok(ev->ctx); i++) {
         const mo_candidate *c = &ev->candidate[i];
         ev->rows[i] = mo_eval_known_rows(ev, ev->rows, i);
         if (ev->rows[i])
             continue;
-        if (s->rows) {
-            ev->rows[i] = s->rows;
+        if (ev->source->rows) {
+            ev->rows[i] = ev->source->rows;
             continue;
         }
         if (c->transductive && c->transductive != MO_TRANSDUCTIVE_NEVER)
@@ -206,7 +202,6 @@ static void finish_evaluation(mo_evaluation *ev) {
     mo_example_kernels_release(ev->inductive.kernels);
     free(ev->rows);
     free(ev->all);
-    free(ev->part);
     free(ev->value);
     free(ev->small);
     free(ev->failure);

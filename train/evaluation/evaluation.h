@@ -23,18 +23,17 @@ enum { MO_TUNED_VALUES = 13 };
 
 /* The sums over the queries of a problem. */
 typedef struct mo_tally {
-    mo_calibration by_norm[MO_NORM_PARTS], scaled; /* scaled: at the fitted temperature */
-    mo_ranking ranking;                            /* of rows of a file */
-    bool tempered;                                 /* there were held-out rows to fit a temperature to */
+    mo_calibration plain, scaled; /* scaled: at the fitted temperature */
+    mo_ranking ranking;           /* of rows of a file */
+    bool tempered;                /* there were held-out rows to fit a temperature to */
 } mo_tally;
 
 /* The problems of one candidate at one k, and what is found on each. */
 typedef struct mo_job {
     const mo_plan *plan; /* [n] */
     int64_t n;
-    const uint8_t *part; /* [E]: quarter of |z| of each example, or NULL */
-    bool hold_out, ranks;
-    int n_values; /* number of tuned values; the value after the last is NaN, the head's own */
+    bool calibrated, hold_out, ranks; /* calibrated: figures of the probabilities are summed up */
+    int n_values;                     /* number of tuned values; the value after the last is NaN, the head's own */
     double values[MO_TUNED_VALUES + 1];
     int metrics, experts;
     double *figure;         /* [metrics + experts, n]: metrics in percent, then shares; NaN where the readout failed */
@@ -108,8 +107,6 @@ mo_tensor *mo_scaling_apply(mo_tape *t, mo_scaling scaling, mo_tensor *mean, mo_
  * than the rest would otherwise carry every penalty beyond the others, and a mean far from 0 too. 1 if no column
  * varies. */
 double mo_rows_spread(mo_tape *t, mo_tensor *Z, mo_scaling scaling);
-/* scaling.c: part [n]: the quarter (by norm) of each row of Z. */
-bool mo_norm_quarters(mo_tape *t, mo_tensor *Z, uint8_t *part);
 
 /* ---- the evaluation ---- */
 
@@ -129,7 +126,6 @@ typedef struct mo_evaluation {
     mo_crew crew;
     mo_tensor **rows;          /* per candidate: its embeddings [E, d], owned unless they are the source's, or NULL */
     mo_population *all;        /* per candidate: its population if it is transductive (ON or AUTO), owned; else NULLs */
-    uint8_t *part;             /* [E]: quarter of |z| of each row of a file, or NULL */
     double scale[MO_SCALINGS]; /* of the rows under each scaling, once it is known; 0: not yet */
     int metrics;
     int experts; /* number of experts in readouts of nodes or graphs; 0 if no candidate has experts */

@@ -61,9 +61,9 @@ static bool open_job(mo_evaluation *ev, int c, int shot, const mo_plan *plan, mo
     int64_t queries = 0;
     *job = (mo_job){.plan = plan,
         .n = ev->repeats,
-        .part = ev->part,
+        .calibrated = ev->source->rows || ev->metrics > 1 || o->hold_out || o->tune || o->sweep,
         .hold_out = o->hold_out || o->tune || o->sweep,
-        .ranks = o->ranking && ev->part,
+        .ranks = o->ranking && ev->source->rows,
         .values = {NAN},
         .metrics = ev->metrics,
         .experts = ev->experts,
@@ -116,14 +116,11 @@ static void sum_up(const mo_job *job, mo_eval_row *row) {
     mo_ranking ranking = {0};
     bool tempered = job->hold_out;
     for (int64_t i = 0; i < job->n; i++) {
-        for (int part = 0; part < MO_NORM_PARTS; part++)
-            mo_calibration_merge(&row->by_norm[part], &job->tally[i].by_norm[part]);
+        mo_calibration_merge(&plain, &job->tally[i].plain);
         mo_calibration_merge(&scaled, &job->tally[i].scaled);
         mo_ranking_merge(&ranking, &job->tally[i].ranking);
         tempered &= job->tally[i].tempered;
     }
-    for (int part = 0; part < MO_NORM_PARTS; part++)
-        mo_calibration_merge(&plain, &row->by_norm[part]);
     row->nll = plain.nll / (double)plain.n;
     row->brier = plain.brier / (double)plain.n;
     row->ece = mo_calibration_ece(&plain);

@@ -63,19 +63,3 @@ double mo_rows_spread(mo_tape *t, mo_tensor *Z, mo_scaling scaling) {
     free(mean);
     return sum > 0 ? sum : 1;
 }
-
-bool mo_norm_quarters(mo_tape *t, mo_tensor *Z, uint8_t *part) {
-    int64_t n = mo_dim(Z, 0);
-    double *norm = mo_host_array(mo_tape_context(t), 2 * n, sizeof *norm), *sorted = norm ? norm + n : NULL;
-    mo_tensor *N = norm ? mo_row_norm(t, Z) : NULL;
-    if (norm && mo_read_as(N, MO_F64, norm) && mo_read_as(mo_sort(t, N, MO_AXIS(0)), MO_F64, sorted)) {
-        for (int64_t i = 0; i < n; i++) {
-            part[i] = 0;
-            for (int quarter = 1; quarter < MO_NORM_PARTS; quarter++)
-                part[i] = (uint8_t)(part[i] + (norm[i] >= sorted[n - 1 - n * quarter / MO_NORM_PARTS]));
-        }
-    }
-    mo_tape_reset(t);
-    free(norm);
-    return mo_ok(mo_tape_context(t));
-}

@@ -155,7 +155,7 @@ static void name_converter(char *command, size_t bytes) {
     }
 }
 
-void mo_fail_foreign(mo_context *ctx, const char *path, const char *form, const char *made) {
+void mo_fail_foreign(mo_context *ctx, const char *path, const char *form) {
     char converter[PATH_MAX + 8], beside[PATH_MAX + 8];
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
     name_converter(converter, sizeof converter);
@@ -166,7 +166,7 @@ void mo_fail_foreign(mo_context *ctx, const char *path, const char *form, const 
                                                : ".npz",
         beside, sizeof beside);
     mo_fail(ctx, MO_UNSUPPORTED, "%s: expected a form that mochi reads, found %s: convert it by python3 %s '%s' '%s'",
-        path, form, converter, path, made ? made : beside);
+        path, form, converter, path, beside);
 }
 
 const char *mo_foreign_rows(const char *path) {

@@ -29,58 +29,57 @@
 /* A name that mo_graph_open accepts. */
 typedef struct graph_name {
     const char *name;
-    const char *path;   /* below mo_data_folder */
-    const char *before; /* what an older version downloaded there, which is to be converted; NULL: the same */
+    const char *path; /* below mo_data_folder */
 } graph_name;
 
 static const graph_name graph_names[] = {
-    {"cora", "cora/planetoid_cora.npz", NULL},
-    {"citeseer", "citeseer/planetoid_citeseer.npz", NULL},
-    {"pubmed", "pubmed/planetoid_pubmed.npz", NULL},
-    {"cora-linqs", "cora/gnn-benchmark/cora.npz", NULL},
-    {"citeseer-linqs", "citeseer/gnn-benchmark/citeseer.npz", NULL},
-    {"photo", "amazon_photo/amazon_electronics_photo.npz", NULL},
-    {"computers", "amazon_computers/amazon_electronics_computers.npz", NULL},
-    {"physics", "coauthor_physics/ms_academic_phy.npz", NULL},
-    {"mutag", "tu/MUTAG", NULL},
-    {"proteins", "tu/PROTEINS", NULL},
-    {"enzymes", "tu/ENZYMES", NULL},
-    {"imdb-binary", "tu/IMDB-BINARY", NULL},
-    {"dd", "tu/DD", NULL},
-    {"collab", "tu/COLLAB.npz", "tu/COLLAB/COLLAB.txt"},
-    {"reddit-binary", "tu/REDDIT-BINARY.npz", "tu/REDDIT-BINARY/REDDIT-BINARY.txt"},
-    {"gnutella06", "snap/p2p-Gnutella06.txt.gz", NULL},
-    {"epinions1", "snap/soc-Epinions1.txt.gz", NULL},
-    {"enron", "snap/email-Enron.txt.gz", NULL},
-    {"astroph", "snap/ca-AstroPh.txt.gz", NULL},
-    {"cs", "coauthor_cs/ms_academic_cs.npz", NULL},
-    {"arxiv", "ogb/arxiv.npz", NULL},
-    {"fitness", "cstag/Fitness.npz", NULL},
-    {"goodreads", "anygraph/Goodreads.npz", NULL},
-    {"gowalla", "gowalla.npz", "gowalla"},
-    {"collab-links", "ogb/collab.npz", NULL},
-    {"web-stanford", "snap/web-Stanford.txt.gz", NULL},
-    {"roadnet-pa", "snap/roadNet-PA.txt.gz", NULL},
-    {"nci1", "tu/NCI1", NULL},
-    {"products-tech", "anygraph/products_tech.npz", NULL},
-    {"yelp2018", "yelp2018.npz", "yelp2018"},
-    {"yelp-text", "anygraph/yelp_textfeat.npz", NULL},
-    {"products-home", "anygraph/products_home.npz", NULL},
-    {"steam-text", "anygraph/steam_textfeat.npz", NULL},
-    {"amazon-text", "anygraph/amazon_textfeat.npz", NULL},
-    {"amazon-book", "amazon-book.npz", "amazon-book"},
-    {"citation-2019", "anygraph/citation-2019.npz", NULL},
-    {"citation-classic", "anygraph/citation-classic.npz", NULL},
-    {"ppa", "ogb/ppa.npz", NULL},
-    {"reddit-multi-5k", "tu/REDDIT-MULTI-5K", NULL},
-    {"ogbg-ppa", "ogb/ppa-graphs.npz", NULL},
-    {"kitchen", "kitchen.npz", NULL},
-    {"karate", "classics/karate.npz", "classics/karate_club_networkx.gml"},
-    {"football", "classics/football.npz", "classics/football.gml"},
-    {"lesmis", "classics/lesmis.npz", "classics/lesmis.gml"},
-    {"polbooks", "classics/polbooks.npz", "classics/polbooks.gml"},
-    {"dolphins", "classics/dolphins.npz", "classics/dolphins.gml"},
-    {NULL, NULL, NULL},
+    {"cora", "cora/planetoid_cora.npz"},
+    {"citeseer", "citeseer/planetoid_citeseer.npz"},
+    {"pubmed", "pubmed/planetoid_pubmed.npz"},
+    {"cora-linqs", "cora/gnn-benchmark/cora.npz"},
+    {"citeseer-linqs", "citeseer/gnn-benchmark/citeseer.npz"},
+    {"photo", "amazon_photo/amazon_electronics_photo.npz"},
+    {"computers", "amazon_computers/amazon_electronics_computers.npz"},
+    {"physics", "coauthor_physics/ms_academic_phy.npz"},
+    {"mutag", "tu/MUTAG"},
+    {"proteins", "tu/PROTEINS"},
+    {"enzymes", "tu/ENZYMES"},
+    {"imdb-binary", "tu/IMDB-BINARY"},
+    {"dd", "tu/DD"},
+    {"collab", "tu/COLLAB.npz"},
+    {"reddit-binary", "tu/REDDIT-BINARY.npz"},
+    {"gnutella06", "snap/p2p-Gnutella06.txt.gz"},
+    {"epinions1", "snap/soc-Epinions1.txt.gz"},
+    {"enron", "snap/email-Enron.txt.gz"},
+    {"astroph", "snap/ca-AstroPh.txt.gz"},
+    {"cs", "coauthor_cs/ms_academic_cs.npz"},
+    {"arxiv", "ogb/arxiv.npz"},
+    {"fitness", "cstag/Fitness.npz"},
+    {"goodreads", "anygraph/Goodreads.npz"},
+    {"gowalla", "gowalla.npz"},
+    {"collab-links", "ogb/collab.npz"},
+    {"web-stanford", "snap/web-Stanford.txt.gz"},
+    {"roadnet-pa", "snap/roadNet-PA.txt.gz"},
+    {"nci1", "tu/NCI1"},
+    {"products-tech", "anygraph/products_tech.npz"},
+    {"yelp2018", "yelp2018.npz"},
+    {"yelp-text", "anygraph/yelp_textfeat.npz"},
+    {"products-home", "anygraph/products_home.npz"},
+    {"steam-text", "anygraph/steam_textfeat.npz"},
+    {"amazon-text", "anygraph/amazon_textfeat.npz"},
+    {"amazon-book", "amazon-book.npz"},
+    {"citation-2019", "anygraph/citation-2019.npz"},
+    {"citation-classic", "anygraph/citation-classic.npz"},
+    {"ppa", "ogb/ppa.npz"},
+    {"reddit-multi-5k", "tu/REDDIT-MULTI-5K"},
+    {"ogbg-ppa", "ogb/ppa-graphs.npz"},
+    {"kitchen", "kitchen.npz"},
+    {"karate", "classics/karate.npz"},
+    {"football", "classics/football.npz"},
+    {"lesmis", "classics/lesmis.npz"},
+    {"polbooks", "classics/polbooks.npz"},
+    {"dolphins", "classics/dolphins.npz"},
+    {NULL, NULL},
 };
 
 /* The entry of a name in any case; NULL if unknown. */
@@ -192,7 +191,7 @@ static mo_graph *open_folder(mo_context *ctx, const char *name, const char *fold
     const char *form = mo_is_tu(folder) ? NULL : mo_foreign_form(folder);
     if (!form)
         return mo_load_tu(ctx, name, folder, with_attributes);
-    mo_fail_foreign(ctx, folder, form, NULL);
+    mo_fail_foreign(ctx, folder, form);
     return NULL;
 }
 
@@ -213,7 +212,7 @@ static mo_graph *open_path(mo_context *ctx, const char *name, const char *path, 
         return mo_load_npz(ctx, name, path);
     const char *form = mo_foreign_form(path);
     if (form) {
-        mo_fail_foreign(ctx, path, form, NULL);
+        mo_fail_foreign(ctx, path, form);
         return NULL;
     }
     if (!read_head(ctx, path, head, sizeof head))
@@ -222,20 +221,6 @@ static mo_graph *open_path(mo_context *ctx, const char *name, const char *path, 
 }
 
 /* ---- by name or path ---- */
-
-/* Raises how to convert what an older version downloaded for a name. Returns false if there is nothing. */
-static bool fail_before(mo_context *ctx, const graph_name *entry) {
-    char folder[PATH_MAX], found[PATH_MAX], made[2 * PATH_MAX];
-    if (!entry->before || !mo_data_folder(folder, sizeof folder) ||
-        !(is_readable(found, sizeof found, folder, entry->before, "") ||
-            is_readable(found, sizeof found, folder, entry->before, ".gz")))
-        return false;
-    const char *form = mo_is_features(found) ? NULL : mo_foreign_form(found);
-    snprintf(made, sizeof made, "%s/%s", folder, entry->path);
-    if (form)
-        mo_fail_foreign(ctx, found, form, made);
-    return form;
-}
 
 /* Adds the available names to a message, as far as there is room. */
 static void fail_unknown(mo_context *ctx, const char *name, const graph_name *entry) {
@@ -303,8 +288,7 @@ mo_graph *mo_graph_open(mo_context *ctx, const char *name_or_path) {
         name_of_path(name_or_path, name, sizeof name);
         return open_path(ctx, name, name_or_path, true);
     }
-    if (!entry || !fail_before(ctx, entry))
-        fail_unknown(ctx, name_or_path, entry);
+    fail_unknown(ctx, name_or_path, entry);
     return NULL;
 }
 

@@ -311,7 +311,7 @@ mo_graph *mo_load_features(mo_context *ctx, const char *name, const char *folder
             find_columns(graph, path, nodes, &columns);
             mo_attribute_table_read(graph, path, edges, &columns, &class);
         } else if (!mo_path_ends_with(path, ".npy") && !mo_path_ends_with(path, ".npy.gz")) {
-            mo_fail_foreign(ctx, path, "Matrix Market", NULL);
+            mo_fail_foreign(ctx, path, "Matrix Market");
         } else {
             read_features_file(graph, path);
         }

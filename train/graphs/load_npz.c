@@ -521,7 +521,7 @@ mo_graph *mo_load_npz(mo_context *ctx, const char *name, const char *path) {
     const char *form = arrays ? mo_foreign_arrays(arrays) : NULL;
     mo_graph *graph = arrays && !form ? mo_graph_from_arrays(arrays, name, path) : NULL;
     if (form)
-        mo_fail_foreign(ctx, path, form, NULL);
+        mo_fail_foreign(ctx, path, form);
     mo_arrays_release(arrays);
     return graph;
 }

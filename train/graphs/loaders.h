@@ -26,8 +26,8 @@ bool mo_edges_have_name(mo_context *ctx, const char *path, const char *name);
 const char *mo_foreign_form(const char *path);
 /* The same for the arrays of an .npz. */
 const char *mo_foreign_arrays(const mo_arrays *arrays);
-/* Raises MO_UNSUPPORTED with the form and the command that converts the path; `made`: where to, NULL: beside it. */
-void mo_fail_foreign(mo_context *ctx, const char *path, const char *form, const char *made);
+/* Raises MO_UNSUPPORTED with the form and the command that converts the path. */
+void mo_fail_foreign(mo_context *ctx, const char *path, const char *form);
 /* The form of rows that only Python reads, by a file's name, such as "Parquet"; NULL: it is none that is known. */
 const char *mo_foreign_rows(const char *path);
 /* Raises MO_UNSUPPORTED with the form and the commands that make rows of it and fit them; form NULL: with what a table

@@ -100,29 +100,6 @@ TEST_OF(options_out_of_range_are_refused, scratch *s) {
     }
 }
 
-TEST_OF(the_plane_is_that_of_the_principal_components, scratch *s) {
-    HELD(mo_graph) *graph = mo_graph_open(s->ctx, "mutag");
-    HELD(mo_few_shot) *f = mo_few_shot_open(graph, MO_TASK_GC, NULL);
-    HELD(mo_tape) *t = mo_tape_create(s->ctx, MO_EVAL);
-    int64_t N = graph->graphs;
-    double *xy = test_memory((size_t)(4 * N) * sizeof *xy), *image = xy + 2 * N, length[2] = {0}, mean[2] = {0};
-    assert_int_equal(mo_few_shot_plane(f, xy), MO_OK);
-    HELD(mo_tensor) *rows = mo_few_shot_short_rows(f);
-    mo_tensor *Z = mo_cast(t, rows, MO_F64);
-    Z = mo_sub(t, Z, mo_mean(t, Z, MO_AXIS(0), MO_KEEP_AXES));
-    mo_tensor *P = mo_from(t, MO_F64, 2, (int64_t[]){N, 2}, xy);
-    mo_tensor *I = mo_matmul(t, Z, mo_matmul(t, mo_transpose(t, Z), P));
-    assert_int_equal(mo_tensor_read(I, image, (size_t)(2 * N) * sizeof *image), MO_OK);
-    for (int64_t i = 0; i < 2 * N; i++) {
-        length[i % 2] += xy[i] * xy[i];
-        mean[i % 2] += xy[i] / (double)N;
-    }
-    assert_true(length[0] > length[1] && length[1] > 0);
-    for (int64_t i = 0; i < 2 * N; i++) /* the products are in float32 */
-        assert_true(fabs(image[i] - length[i % 2] * xy[i]) < 1e-4 * length[0] * sqrt(length[i % 2]));
-    assert_true(fabs(mean[0]) + fabs(mean[1]) < 1e-4);
-}
-
 /* Rows [ROWS, 3] of two classes, in turn. */
 enum { ROWS = 40 };
 static mo_tensor *rows_of_two_classes(mo_context *ctx, mo_dtype real) {
@@ -142,7 +119,7 @@ TEST_OF(rows_from_elsewhere_are_read_as_they_are, scratch *s) {
         const mo_few_shot_options o = {.rows = Z, .lambda = 2};
         HELD(mo_few_shot) *f = mo_few_shot_open(NULL, MO_TASK_NC, &o);
         int64_t all[ROWS], next[3];
-        double logits[ROWS * 2], expected[ROWS * 2], xy[ROWS * 2];
+        double logits[ROWS * 2], expected[ROWS * 2];
         for (int i = 0; i < ROWS; i++)
             all[i] = i;
         assert_int_equal(mo_few_shot_fit(f, all, (int64_t[]){0, 1, 0, 1}, 4), MO_OK);
@@ -156,7 +133,6 @@ TEST_OF(rows_from_elsewhere_are_read_as_they_are, scratch *s) {
         assert_int_equal(mo_tensor_read(Y, expected, sizeof expected), MO_OK);
         assert_memory_equal(logits, expected, sizeof logits);
         assert_int_equal(mo_few_shot_suggest(f, all, 4, 3, next), MO_OK);
-        assert_int_equal(mo_few_shot_plane(f, xy), MO_OK);
     }
 }
 

@@ -322,7 +322,7 @@ def _log_probabilities(fitted, rows, classes):
 
 
 def diagnose(Z: Any, y: Any, epsilon: float = 0.1, context: Context | None = None) -> dict[str, Any]:
-    """The effect of the embeddings' geometry on prototypes, as in `mochi readouts`.
+    """The effect of the embeddings' geometry on prototypes.
 
     Parameters
     ----------
@@ -335,9 +335,11 @@ def diagnose(Z: Any, y: Any, epsilon: float = 0.1, context: Context | None = Non
     -------
     dict
         offset (norm of the mean of all rows), spread (of the rows about their prototypes), radius (the largest norm),
-        mean_distance (of two prototypes), and of each class in `classes` the arrays norm, distance (to the hull of the other
-        prototypes, in mean distances), inside (of that hull: under the inner product such a class never wins) and included
-        (the distance is below epsilon).
+        mean_distance (of two prototypes), pairs and missed (of prototypes; those whose boundary under inner products has all
+        rows of both on one side), and of each class in `classes` the arrays norm, distance (to the hull of the other prototypes, in
+        mean distances), inside (of that hull: under the inner product such a class never wins), included (the distance is below
+        epsilon), x and y (in the plane of the prototypes' first two principal components), outer (a corner of the hull in that
+        plane) and flagged (nearer to the hull of the others than every corner, as the paper marks interior prototypes).
 
     Source: train/fit/diagnosis.c
 
@@ -355,10 +357,10 @@ def diagnose(Z: Any, y: Any, epsilon: float = 0.1, context: Context | None = Non
     with embeddings_of(context, rows, label, "diagnose") as E:
         try:
             context.call(lib.gate_mo_diagnose, E._live(), options, found)
-            told: dict[str, Any] = {name: getattr(found, name) for name in ("offset", "spread", "radius", "mean_distance")}
+            told: dict[str, Any] = {name: getattr(found, name) for name in ("offset", "spread", "radius", "mean_distance", "pairs", "missed")}
             prototypes = found.prototype[0 : found.classes]
             told["classes"] = values
-            for name in ("norm", "distance", "inside", "included"):
+            for name in ("norm", "distance", "inside", "included", "x", "y", "outer", "flagged"):
                 told[name] = np.array([getattr(p, name) for p in prototypes])
             return told
         finally:

@@ -335,7 +335,7 @@ def members_of(parts):
     if parts.get("y") is not None:
         examples = len(parts["offset"]) - 1 if "offset" in parts else parts["nodes"]
         members["labels"], values = number_classes(parts["y"], examples)
-        if not np.array_equal(values, np.arange(len(values))):
+        if values.dtype.kind in "OSU" or not np.array_equal(values, np.arange(len(values))):
             members.update(_names("class_names", values.tolist()))
     if parts.get("names") is not None:
         members.update(_names("names", parts["names"]))
