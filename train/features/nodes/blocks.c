@@ -357,7 +357,9 @@ bool mo_node_rows(const mo_graph *graph, const mo_feature_options *o, mo_feature
     if (t)
         read_mixture(t, o, &m);
     mo_tape_release(t);
-    bool disk = mo_hops_go_to_disk(graph, o, MO_BLOCKS * (m.sums ? m.sums : o->hops + 1 + MO_DIFFUSED));
+    double attributes = fmin(1, (double)graph->features / o->dim); /* share of block 1 that can be other than zero */
+    bool disk = mo_hops_go_to_disk(
+        graph, o, m.sums ? (int64_t)ceil(m.sums * (1 + attributes)) : MO_BLOCKS * (o->hops + 1 + MO_DIFFUSED));
     mo_features basis = {.arrays = mo_ok(ctx) ? mo_arrays_create(ctx) : NULL};
     if (basis.arrays && mo_open_basis(graph, o, &basis)) {
         f->svd_residual = basis.svd_residual;
