@@ -58,8 +58,8 @@ typedef struct mo_feature_options {
 enum { MO_EXAMPLE_ROWS = 2048 };
 /* Named tensors of one graph, owned, in its pool's context or in a context of the CPU. Rows of nodes: "hops" float32
  * [l + 1, nodes, d]. Rows of E examples: "blocks" float32 [2, l + 1, E, w] or, for nodes that one `reader` reads,
- * "mixed" [sums, E, m], the columns of both blocks that are not zero, listed in "columns" int64 [m] as b w + j; "spectrum"
- * [2, w], "extras" [E, p]. */
+ * "mixed" [sums, E, m], the columns of both blocks that are not zero, listed in "columns" int64 [m] as b w + j;
+ * "spectrum" [2, w], "extras" [E, p]. */
 typedef struct mo_features {
     mo_arrays *arrays;
     int64_t nodes;
