@@ -36,7 +36,8 @@ double mo_estimate_memory(const mo_graph *graph, const mo_feature_options *o, in
     double copies = 16 * (double)graph->feature_nnz; /* of the node features, and of their transpose */
     double svd = SMALL * q * q + fmax((2 * n + fmin(n, MO_TALL_ROWS)) * q * REAL, hop + 3 * n * narrow * REAL + copies);
     double bases = blocks ? 2 * hop : 0;
-    double making = !kept ? bases + (blocks ? MO_DIFFUSED + 4 : 3) * hop : blocks && !o->reader ? 2 * bases : 0;
+    double written = !blocks ? 3 : o->reader ? 1 : MO_DIFFUSED + 4; /* hops in memory while a file is written */
+    double making = !kept ? bases + written * hop : blocks && !o->reader ? 2 * bases : 0;
     double wide = (double)o->beside, using = n * wide * REAL + GRAM * wide * wide + encoding_bytes(o);
     double base = 24 * n + 12 * (double)graph->nnz + 8 * (double)graph->feature_nnz + LIBRARIES;
     return base + fmax(bases + ARENA * svd, (double)kept * hop + fmax(making, ARENA * using));
