@@ -1,4 +1,5 @@
 /* tensor/csr.c - sparse matrices in compressed rows: int64 row pointers, int32 columns. */
+#include "tensor/library.h"
 #include "tensor/objects.h"
 
 #include <inttypes.h>
@@ -138,28 +139,52 @@ const mo_csr *mo_csr_transposed(const mo_csr *A) {
     return A->transposed;
 }
 
+static bool columns_rise(const host_csr *h, int64_t rows) {
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t e = h->row_pointer[i] + 1; e < h->row_pointer[i + 1]; e++)
+            if (h->column[e] < h->column[e - 1])
+                return false;
+    return true;
+}
+
+/* Whether a square matrix whose columns rise in each row equals its transpose, bit by bit: while i rises, the entries
+ * (i, j) of each column j must be those of row j in turn. next [rows]: scratch. */
+static bool equals_transpose(const host_csr *h, int64_t rows, size_t bytes, int64_t *next) {
+    memcpy(next, h->row_pointer, (size_t)rows * sizeof *next);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t e = h->row_pointer[i]; e < h->row_pointer[i + 1]; e++) {
+            int64_t j = h->column[e], other = next[j]++;
+            if (other >= h->row_pointer[j + 1] || h->column[other] != i ||
+                memcmp(h->values + (size_t)e * bytes, h->values + (size_t)other * bytes, bytes) != 0)
+                return false;
+        }
+    return true;
+}
+
 mo_code mo_csr_declare_symmetric(mo_csr *A) {
     if (!A)
         return MO_INVALID;
     mo_context *ctx = A->ctx;
     if (!mo_csr_lives(A, "csr"))
         return ctx->status.code;
-    const mo_csr *T = A->rows == A->columns && mo_ok(ctx) ? transposed_copy(A) : NULL;
-    /* T and TT both have rising columns in each row, so that they can be compared by bytes. */
-    const mo_csr *TT = T ? transposed_copy(T) : NULL;
-    host_csr a = {0}, b = {0};
-    bool same = T && TT && download(T, &a) && download(TT, &b) &&
-                !memcmp(a.row_pointer, b.row_pointer, (size_t)(A->rows + 1) * sizeof *a.row_pointer) &&
-                !memcmp(a.column, b.column, (size_t)A->nnz * sizeof *a.column) &&
-                !memcmp(a.values, b.values, (size_t)A->nnz * mo_dtype_size(A->values->dtype));
+    host_csr h = {0};
+    mo_csr *T = NULL;
+    bool read = A->rows == A->columns && mo_ok(ctx) && download(A, &h);
+    if (read && !columns_rise(&h, A->rows)) { /* the transpose has rising columns, and is symmetric if A is */
+        free_host(&h);
+        h = (host_csr){0};
+        T = transposed_copy(A);
+        read = T && download(T, &h);
+    }
+    int64_t *next = read ? mo_host_array(ctx, A->rows, sizeof *next) : NULL;
+    bool same = next && equals_transpose(&h, A->rows, mo_dtype_size(A->values->dtype), next);
     if (!same)
         mo_fail(ctx, MO_INVALID, "csr: the matrix [%" PRId64 ", %" PRId64 "] differs from its transpose", A->rows,
             A->columns);
     A->symmetric = same;
-    free_host(&a);
-    free_host(&b);
-    mo_csr_release((mo_csr *)(uintptr_t)T);
-    mo_csr_release((mo_csr *)(uintptr_t)TT);
+    free(next);
+    free_host(&h);
+    mo_csr_release(T);
     return ctx->status.code;
 }
 

@@ -50,7 +50,7 @@ typedef struct mo_feature_options {
     mo_notice notice; /* receives the cache's events and the progress of stack files; may be NULL */
     void *notice_state;
     /* The one model that will read rows of nodes, borrowed while they are made, or NULL. A model of the kind
-     * "invariant" reads sums over the hops: "mixed" [2, sums, nodes, d] then replaces "blocks", in half the memory. */
+     * "invariant" reads sums over the hops: "mixed" then replaces "blocks", in less than half the memory. */
     const mo_model *reader;
 } mo_feature_options;
 
@@ -58,7 +58,8 @@ typedef struct mo_feature_options {
 enum { MO_EXAMPLE_ROWS = 2048 };
 /* Named tensors of one graph, owned, in its pool's context or in a context of the CPU. Rows of nodes: "hops" float32
  * [l + 1, nodes, d]. Rows of E examples: "blocks" float32 [2, l + 1, E, w] or, for nodes that one `reader` reads,
- * "mixed" [2, sums, E, w]; "spectrum" [2, w], "extras" [E, p]. */
+ * "mixed" [sums, E, m], the columns of both blocks that are not zero, listed in "columns" int64 [m] as b w + j;
+ * "spectrum" [2, w], "extras" [E, p]. */
 typedef struct mo_features {
     mo_arrays *arrays;
     int64_t nodes;

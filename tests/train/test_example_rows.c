@@ -3,11 +3,15 @@
 #include "tests/copies.h"
 #include "tests/train/eval_table.h"
 #include "train/evaluation/evaluation.h"
+#include "train/features/example_kernels.h"
 #include "train/features/example_rows.h"
 
-/* The embeddings of all nodes by a model, from every hop or from the sums that are made for this model alone. disk: the
- * folder where the rows stay, or NULL. */
-static mo_tensor *embed_copies(mo_context *ctx, mo_model *model, bool for_model, const char *disk) {
+enum { SOME = 7, MOST_KERNELS = 8 };
+
+/* The embeddings of all nodes by a model, from every hop or from the sums that are made for this model alone, and the
+ * kernels between the first nodes. disk: the folder where the rows stay, or NULL. */
+static mo_tensor *embed_copies(
+    mo_context *ctx, mo_model *model, bool for_model, const char *disk, float K[MOST_KERNELS * SOME * SOME]) {
     mo_feature_options o = example_features(disk);
     HELD(mo_graph) *graph = graph_of_copies(ctx);
     o.dim = 80; /* one slab of columns and a part of another */
@@ -18,6 +22,11 @@ static mo_tensor *embed_copies(mo_context *ctx, mo_model *model, bool for_model,
     assert_true(for_model == (mo_arrays_find(f->arrays, "mixed") != NULL));
     mo_source source = {.graph = graph, .task = MO_TASK_NC, .features = f};
     mo_tensor *Z = mo_embed_all(model, &source, 7);
+    HELD(mo_example_kernels) *k = mo_example_kernels_create(&source);
+    static const int64_t node[SOME] = {0, 1, 2, 3, 4, 5, 6};
+    assert_true(mo_example_kernels_count(k) <= MOST_KERNELS);
+    assert_string_equal(mo_example_kernels_name(k, mo_example_kernels_count(k) - 1), "H");
+    mo_example_kernels_gram(k, node, SOME, node, SOME, K);
     expect_ok(ctx);
     return Z;
 }
@@ -32,9 +41,14 @@ TEST_OF(sums_made_for_one_model_are_its_sums_of_all_hops, scratch *s) {
         for (int64_t k = 0; k < mo_numel(p); k++)
             x[k] += (float)mo_random_normal(&r);
     }
-    HELD(mo_tensor) *all = embed_copies(s->ctx, model, false, NULL), *sums = embed_copies(s->ctx, model, true, NULL),
-                    *disk = embed_copies(s->ctx, model, true, folder),
-                    *again = embed_copies(s->ctx, model, true, folder);
+    static float K[4][MOST_KERNELS * SOME * SOME];
+    HELD(mo_tensor) *all = embed_copies(s->ctx, model, false, NULL, K[0]),
+                    *sums = embed_copies(s->ctx, model, true, NULL, K[1]),
+                    *disk = embed_copies(s->ctx, model, true, folder, K[2]),
+                    *again = embed_copies(s->ctx, model, true, folder, K[3]);
+    for (int i = 0; i < MOST_KERNELS * SOME * SOME; i++)
+        if (!(fabs((double)(K[0][i] - K[1][i])) < 1e-6) || K[2][i] != K[1][i] || K[3][i] != K[1][i])
+            fail_msg("kernel entry %d: %g of all hops, %g of sums", i, (double)K[0][i], (double)K[1][i]);
     const float *a = mo_tensor_view(all).data, *b = mo_tensor_view(sums).data;
     assert_int_equal(mo_numel(all), mo_numel(sums));
     for (int64_t k = 0; k < mo_numel(all); k++)

@@ -287,8 +287,8 @@ static mo_graph *graph_with_hubs(mo_context *ctx) {
 TEST_OF(sampled_walks_are_near_the_exact_ones, scratch *s) {
     static mo_closed_walks found[2][MORE];
     int64_t node[MORE];
-    double share[MORE] = {0}, squares = 0, bias = 0, errors = 0, error_bias = 0;
-    int32_t count[MORE] = {0};
+    double squares = 0, bias = 0, errors = 0, error_bias = 0;
+    mo_walk_end ends[MORE] = {{0}};
     for (int i = 0; i < MORE; i++)
         node[i] = i;
     HELD(mo_graph) *graph = graph_with_hubs(s->ctx);
@@ -300,7 +300,7 @@ TEST_OF(sampled_walks_are_near_the_exact_ones, scratch *s) {
     }
     assert_memory_equal(found[0], found[1], sizeof found[0]);
     for (int u = 0; u < MORE; u++) {
-        mo_closed_walks want = mo_closed_walks_of(graph, u, &(mo_walk_ends){share, count});
+        mo_closed_walks want = mo_closed_walks_of(graph, u, ends);
         assert_true(found[0][u].triangles == want.triangles);
         double largest = 0, n = (double)degree(graph, u);
         for (int64_t e = graph->row_pointer[u]; e < graph->row_pointer[u + 1]; e++)

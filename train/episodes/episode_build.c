@@ -9,6 +9,7 @@
 #include "train/episodes/episode_kernels.h"
 #include "train/episodes/episode_rows.h"
 #include "train/episodes/plan_members.h"
+#include "train/features/example_rows.h"
 #include "train/features/pairs/pair_columns.h"
 
 #include <inttypes.h>
@@ -30,10 +31,13 @@ void mo_example_tensors(
         return;
     }
     mo_tensor *H = mo_gather_listed(t, blocks, example, n, ready);
+    if (mixed) /* only kernels read the last sum */
+        H = mo_whole_blocks(
+            t, mo_slice(t, H, MO_AXIS(0), 0, mo_dim(H, 0) - 1), mo_arrays_find(arrays, "columns"), mo_dim(spectrum, 1));
     if (source->task == MO_TASK_LP)
         H = mo_clamp(t, H, -MO_BLOCK_LIMIT, MO_BLOCK_LIMIT);
     mo_tensor *x = mo_clamp(t, mo_gather_listed(t, extras, example, n, ready), -MO_EXTRAS_LIMIT, MO_EXTRAS_LIMIT);
-    int64_t hops = mixed ? mo_dim(H, 1) - 1 : source->features->hops + 1; /* only kernels read the last mixed row */
+    int64_t hops = mixed ? mo_dim(H, 1) : source->features->hops + 1;
     if (spectrum->ctx != t->ctx)
         spectrum = mo_fetch_range(t, spectrum, 0, 0, mo_dim(spectrum, 0));
     e->n_rows = 3;

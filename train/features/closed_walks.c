@@ -23,32 +23,34 @@
 #include <math.h>
 #include <stdlib.h>
 
-mo_closed_walks mo_closed_walks_of(const mo_graph *graph, int64_t u, const mo_walk_ends *w) {
+mo_closed_walks mo_closed_walks_of(const mo_graph *graph, int64_t u, mo_walk_end *w) {
     const int64_t *first = graph->row_pointer;
     const int32_t *column = graph->column;
-    double *share = w->share, du = (double)degree(graph, u);
-    int32_t *count = w->count;
+    double du = (double)degree(graph, u);
     mo_closed_walks out = {{0}, 0, 0, 0};
-    for (int64_t i = first[u]; i < first[u + 1]; i++)
-        for (int64_t j = first[column[i]]; j < first[column[i] + 1]; j++) {
-            share[column[j]] += 1 / (du * (double)degree(graph, column[i]));
-            count[column[j]]++;
-        }
-    out.back[0] = share[u];
-    count[u] = 0; /* walks to a neighbour and back are no cycles */
     for (int64_t i = first[u]; i < first[u + 1]; i++) {
-        out.back[1] += share[column[i]] / (double)degree(graph, column[i]);
-        out.triangles += count[column[i]];
+        int64_t from = first[column[i]], end = first[column[i] + 1];
+        double share = 1 / (du * (double)(end - from)); /* not again for each walk, as w could alias the columns */
+        for (int64_t j = from; j < end; j++) {
+            w[column[j]].share += share;
+            w[column[j]].count++;
+        }
+    }
+    out.back[0] = w[u].share;
+    w[u].count = 0; /* walks to a neighbour and back are no cycles */
+    for (int64_t i = first[u]; i < first[u + 1]; i++) {
+        out.back[1] += w[column[i]].share / (double)degree(graph, column[i]);
+        out.triangles += w[column[i]].count;
     }
     for (int64_t i = first[u]; i < first[u + 1]; i++)
         for (int64_t j = first[column[i]]; j < first[column[i] + 1]; j++) {
             int64_t v = column[j];
-            double n = count[v];
-            out.back[2] += share[v] * share[v] * du / (double)degree(graph, v);
+            double n = w[v].count;
+            out.back[2] += w[v].share * w[v].share * du / (double)degree(graph, v);
             out.cycles += n * (n - 1) / 2;
-            out.reached += share[v] > 0;
-            share[v] = 0; /* so that v counts once */
-            count[v] = 0;
+            out.reached += w[v].share > 0;
+            w[v].share = 0; /* so that v counts once */
+            w[v].count = 0;
         }
     return out;
 }

@@ -6,17 +6,12 @@
 
 enum { MO_RETURNS = 3 };
 
-/* Scratch of one thread, or of each thread: the ends of the two-step walks from one node u; zero before and after
- * mo_closed_walks_of. */
-typedef struct mo_walk_ends {
-    double *share;  /* [nodes] or [threads, nodes]: the probability, row u of P^2 */
-    int32_t *count; /* of the same shape: number of walks */
-} mo_walk_ends;
-
-/* The scratch of one thread. */
-static inline mo_walk_ends mo_walk_ends_of(const mo_walk_ends *all, int thread, int64_t nodes) {
-    return (mo_walk_ends){all->share + thread * nodes, all->count + thread * nodes};
-}
+/* What a thread holds of a node, in one cache line, while it follows the two-step walks from another, u; zero before
+ * and after mo_closed_walks_of. */
+typedef struct mo_walk_end {
+    double share;  /* the probability to end here: an entry of row u of P^2 */
+    int32_t count; /* number of walks */
+} mo_walk_end;
 
 typedef struct mo_closed_walks {
     double back[MO_RETURNS]; /* probabilities of return after 2, 3, 4 steps */
@@ -25,9 +20,9 @@ typedef struct mo_closed_walks {
     int64_t reached;         /* number of nodes at the end of some two-step walk, including the node itself */
 } mo_closed_walks;
 
-/* Computes the walks of node u exactly, with the scratch of one thread; takes time proportional to the number of
+/* Computes the walks of node u exactly, with scratch w [nodes]; takes time proportional to the number of
  * two-step walks from u. */
-mo_closed_walks mo_closed_walks_of(const mo_graph *graph, int64_t u, const mo_walk_ends *w);
+mo_closed_walks mo_closed_walks_of(const mo_graph *graph, int64_t u, mo_walk_end *w);
 
 /* Fills out[i], except cycles, for node[i], whatever the number of its two-step walks. Exact: triangles, and the return
  * probabilities after two and three steps. The return probability after four steps is estimated from 256 walks, with a

@@ -43,6 +43,9 @@ static inline const char *mo_scale_key(const mo_graph *graph) {
 
 /* blocks.c: "basis" [2, nodes, d], of mean norm 1, and "spectrum" [2, d], from the cache or computed. */
 bool mo_open_basis(const mo_graph *graph, const mo_feature_options *o, mo_features *f);
+/* blocks.c: both blocks [2, sums, n, d] of rows `mixed` [sums, n, w], whose columns are listed in columns [w] as b d +
+ * j for column j of block b; the others are zero. */
+mo_tensor *mo_whole_blocks(mo_tape *t, mo_tensor *mixed, const mo_tensor *columns, int64_t d);
 /* blocks.c, pairs/pair_reader.c, sets/graph_rows.c: add "blocks", "spectrum", "extras" and the parts for their task. */
 bool mo_node_rows(const mo_graph *graph, const mo_feature_options *o, mo_features *f);
 bool mo_pair_rows(const mo_links *links, const mo_feature_options *o, mo_features *f);

@@ -9,7 +9,7 @@
  * (one more at first for a large graph: the larger a sparse graph, the flatter its spectrum); then Rayleigh-Ritz on [Q,
  * A Q] (ritz.c): A U = U diag(theta), S = |theta|, V = U sign(theta). A pair of eigenvalues +-s is one double singular
  * value, whose two vectors an SVD could rotate; the eigenvectors here are not rotated. The whole computation takes
- * three matrices [n, q] of memory.
+ * two matrices [n, q] of memory.
  *
  * Any other matrix [n, m], with Omega random [m, q]:
  *     Q = orth(A Omega);   k times:  Q = orth(A orth(A^T Q));
@@ -191,7 +191,7 @@ static void svd_symmetric_iterate(problem *p, mo_tensor **panel, int count) {
     }
 }
 
-/* Extracts the Ritz vectors to panel[2] and computes their residual through panel[0]. */
+/* Replaces panel[0] by the Ritz vectors and computes their residual through panel[1]. */
 static void svd_symmetric_extract(
     problem *p, mo_tensor **panel, int64_t wanted, double *theta, double *s, mo_svd_factors *svd) {
     mo_tape *t = p->t;
@@ -200,8 +200,8 @@ static void svd_symmetric_extract(
     if (!mo_ok(t->ctx))
         return;
     put_values(p, theta, s, svd);
-    svd->U = mo_slice(t, panel[2], MO_AXIS(1), 0, p->r);
-    mo_tensor *AU = mo_slice(t, panel[0], MO_AXIS(1), 0, p->r);
+    svd->U = mo_slice(t, panel[0], MO_AXIS(1), 0, p->r);
+    mo_tensor *AU = mo_slice(t, panel[1], MO_AXIS(1), 0, p->r);
     mo_tall_spmm(p->A, svd->U, AU);
     svd->residual = residual_of(p, AU, svd->U, mo_mul(t, svd->S, svd->sign));
 }
@@ -216,9 +216,6 @@ static void svd_symmetric_converge(problem *p, mo_tensor **panel, double *theta,
         if (has_converged(p, svd->residual, before))
             return;
         before = svd->residual;
-        mo_tensor *ritz = panel[2];
-        panel[2] = panel[0];
-        panel[0] = ritz;
     }
 }
 
@@ -228,8 +225,8 @@ static void decompose_symmetric(problem *p, double *theta, double *s, mo_svd_fac
         return;
     }
     int count = p->options->power_iterations;
-    mo_tensor *panel[3];
-    for (int i = 0; i < 3; i++)
+    mo_tensor *panel[2];
+    for (int i = 0; i < 2; i++)
         panel[i] = mo_tall_create(p->t, p->real, p->n, p->q);
     fill_test_matrix(p, panel[0]);
     p->condition = 1; /* the condition of Omega */

@@ -107,6 +107,21 @@ mo_tensor *mo_tall_gram(mo_tape *t, mo_tensor *X, mo_tensor *Y) {
     return sum;
 }
 
+mo_tensor *mo_tall_image_gram(mo_tape *t, const mo_csr *A, mo_tensor *X) {
+    int64_t n = mo_dim(X, 0), q = mo_dim(X, 1);
+    mo_tensor *sum = mo_full(t, MO_F64, 2, (int64_t[]){q, q}, 0);
+    int64_t mark = t->n_tensors;
+    for (int64_t i = 0; i < n && mo_ok(t->ctx); i += SUM_ROWS) {
+        int64_t end = tall_smaller(n, i + SUM_ROWS);
+        mo_tensor *image = mo_tape_tensor(t, X->dtype, 2, (int64_t[]){end - i, q});
+        mo_view x = mo_tensor_view(X), y = mo_tensor_view(image);
+        mo_spmm_into(A, i, &x, &y);
+        add_gram(t, mo_slice(t, X, MO_AXIS(0), i, end), image, sum);
+        mo_tape_sweep(t, mark, NULL, 0);
+    }
+    return sum;
+}
+
 /* The sums of squares of the columns of X, in square [columns]. */
 static void tall_squares(mo_tape *t, mo_tensor *X, double *square) {
     int64_t n = mo_dim(X, 0), q = mo_dim(X, 1), count = (n + SUM_ROWS - 1) / SUM_ROWS, mark = t->n_tensors;

@@ -11,6 +11,8 @@ enum { MO_TALL_ROWS = 32768 /* rows of a block; in BLAS a row's rounding depends
 mo_tensor *mo_tall_create(mo_tape *t, mo_dtype real, int64_t rows, int64_t columns);
 /* X^T Y [columns of X, columns of Y] in float64, summed over blocks of rows; X may be Y. */
 mo_tensor *mo_tall_gram(mo_tape *t, mo_tensor *X, mo_tensor *Y);
+/* X^T A X in float64, in the same blocks, whose rows of A X are all that is held of A X. */
+mo_tensor *mo_tall_image_gram(mo_tape *t, const mo_csr *A, mo_tensor *X);
 /* X := X R for an R of X's type; upper: R is upper triangular. */
 void mo_tall_multiply(mo_tape *t, mo_tensor *X, mo_tensor *R, bool upper);
 /* Z := alpha X B + beta Z, in blocks of rows: the last digits of a row can depend on the number of rows in a
@@ -36,10 +38,10 @@ mo_tensor *mo_inverse_factor(mo_tape *t, mo_tensor *L);
 /* ---- ritz.c: eigenpairs of a symmetric matrix from a subspace and its image ---- */
 
 /* Rayleigh-Ritz on the columns of Q = panel[0], nearly orthonormal, or, if images, on the columns of [Q, A Q]. The
- * panels are [n, q]; the first `wanted` columns of panel[2] become Ritz vectors, orthonormal to rounding, and theta
+ * panels are [n, q]; the first `wanted` columns of panel[0] become Ritz vectors, orthonormal to rounding, and theta
  * [wanted] their values, in falling order of magnitude. Of a pair +-s, equal up to the share `rounding`, s comes first.
- * The other two panels are scratch. Returns the largest |U^T U - I|. */
-double mo_ritz_pairs(mo_tape *t, const mo_csr *A, mo_tensor *const panel[3], bool images, int64_t wanted,
+ * panel[1] is scratch. Returns the largest |U^T U - I|. */
+double mo_ritz_pairs(mo_tape *t, const mo_csr *A, mo_tensor *const panel[2], bool images, int64_t wanted,
     double rounding, double *theta);
 /* Eigenpairs by magnitude of a small symmetric matrix T, contiguous, which is overwritten: vectors [.., wanted] in T's
  * coordinates with arbitrary signs; values theta. */

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TASK = 64, FEW = 8, PAIRS = 16384 };
+enum { TASK = 64, FEW = 8, PAIRS = 16384, AHEAD = 4 /* neighbours */, MOST_FETCHED = 128 /* values */ };
 /* A row whose squared distance to the mean is at most this share of the sum of their squared lengths counts as the
  * mean. */
 static const double SAME = 1e-11;
@@ -43,11 +43,24 @@ static void add_row(const mo_attribute_rows *x, int64_t v, double c, double *y) 
             y[g->feature_column[e]] += c * value[e];
 }
 
+static int64_t entries_of(const mo_graph *g, int64_t u) {
+    return g->feature_pointer[u + 1] - g->feature_pointer[u];
+}
+
+/* Starts to load n values, whose address the processor could not guess. */
+static void fetch_values(const float *x, int64_t n) {
+    for (int64_t i = 0; i < n; i += 16)
+        __builtin_prefetch(x + i);
+}
+
 /* y += the row of P X of node u. */
 static void add_neighbours(const mo_attribute_rows *x, int64_t u, double *y) {
     const mo_graph *g = x->graph;
-    for (int64_t e = g->row_pointer[u]; e < g->row_pointer[u + 1]; e++)
+    for (int64_t e = g->row_pointer[u]; e < g->row_pointer[u + 1]; e++) {
+        int64_t next = g->column[min_of(e + AHEAD, g->nnz - 1)];
+        fetch_values(g->feature_value + g->feature_pointer[next], min_of(entries_of(g, next), MOST_FETCHED));
         add_row(x, g->column[e], x->scale[g->column[e]] / (double)degree(g, u), y);
+    }
 }
 
 static void find_scales(const mo_attribute_rows *x) {

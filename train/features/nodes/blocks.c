@@ -6,10 +6,12 @@
  *
  * An encoder in training reads all hops. A trained model reads only sums over the hops, whose weights it gives. For
  * such a model these sums are made hop by hop, and only hop 2 is kept beside them, for the kernels. A few columns at a
- * time pass all hops, and P_b first lies in the last row of its block, so that the sums need little other memory. */
+ * time pass all hops, and P_b first lies in the place of hop 2, so that the sums need little other memory. Columns of
+ * P_b that are zero (negative eigenvalues, columns beyond the rank) stay zero in every sum, and are left out. */
 #include "autograd/tape.h"
 #include "ops/inside.h"
 #include "ops/rules/in_place.h"
+#include "tensor/library.h"
 #include "train/features/example_rows.h"
 #include "train/features/feature_memory.h"
 #include "train/features/nodes/diffuse.h"
@@ -21,6 +23,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <xxhash.h>
 
 enum { FORMAT = 5, ATTRIBUTE_STREAM = 1 }; /* increase FORMAT when equal settings give other values */
@@ -80,6 +83,8 @@ static void compute_basis(mo_tape *t, const mo_graph *graph, const mo_feature_op
     if (P) {
         put_block_spectrum(t, spectrum, 1, s.S);
         put_basis_block(t, basis, 1, P);
+    } else if (mo_ok(t->ctx)) {
+        mo_tensor_fill(mo_slice(t, basis, MO_AXIS(0), 1, MO_BLOCKS), 0);
     }
     mo_tape_reset(t);
     *quality = s.quality;
@@ -94,7 +99,9 @@ bool mo_open_basis(const mo_graph *graph, const mo_feature_options *o, mo_featur
     mo_context *ctx = graph->ctx;
     char key[256];
     write_blocks_key(graph, o, key, sizeof key);
-    mo_tensor *basis = mo_own_array(f, "basis", 3, (int64_t[]){MO_BLOCKS, graph->nodes, o->dim});
+    /* uninitialized: block 1 takes memory only once the SVD of block 0 is done */
+    mo_tensor *basis =
+        take_array(f, "basis", mo_tensor_uninitialized(ctx, MO_F32, 3, (int64_t[]){MO_BLOCKS, graph->nodes, o->dim}));
     mo_tensor *spectrum = mo_own_array(f, "spectrum", 2, (int64_t[]){MO_BLOCKS, o->dim});
     mo_tensor *svd = mo_tensor_create(ctx, MO_F64, 1, (int64_t[]){2});
     mo_arrays_take(f->arrays, "svd", svd); /* [residual, orthogonality] */
@@ -153,7 +160,9 @@ enum { MOST_SIDES = 2 };
 
 /* The polynomials in A~ that are kept of each block: the model's sums, then hop MO_KERNEL_HOP. */
 typedef struct mixture {
-    int sums; /* 0: every hop is kept */
+    int sums;      /* 0: every hop is kept */
+    int64_t *live; /* [w]: the columns that are not zero, b d + j for column j of block b; owned */
+    int64_t w;
     double c[MO_BLOCKS][MOST_SIDES + 1][MO_POWERS];
 } mixture;
 
@@ -181,17 +190,82 @@ static void read_mixture(mo_tape *t, const mo_feature_options *o, mixture *m) {
         m->c[b][sides][MO_KERNEL_HOP] = 1;
 }
 
-/* Replaces both blocks, whose last rows hold P_b, by the sums of the mixture. */
-static void mix_blocks(mo_tape *t, const mo_csr *A, mixture *m, mo_tensor *mixed) {
-    int64_t d = mo_dim(mixed, 3);
-    for (int b = 0; b < MO_BLOCKS; b++)
-        for (int64_t j = 0; j < d && mo_ok(t->ctx); j += MO_SLAB) {
-            mo_tensor *sum[MOST_SIDES + 1];
-            for (int i = 0; i < m->sums; i++)
-                sum[i] = mo_slice(t, row_of_block(t, mixed, b, i), MO_AXIS(1), j, j + MO_SLAB < d ? j + MO_SLAB : d);
+/* Lists the columns of the basis that are not zero, b d + j for column j of block b, in `live` [2 d]; returns their
+ * number, at least 1. */
+static int64_t list_live(mo_tape *t, mo_tensor *basis, int64_t *live) {
+    int64_t n = mo_dim(basis, 1), d = mo_dim(basis, 2), count = 0;
+    for (int b = 0; b < MO_BLOCKS; b++) {
+        mo_tensor *P = mo_reshape(t, mo_slice(t, basis, MO_AXIS(0), b, b + 1), 2, (int64_t[]){n, d});
+        double *square = mo_host_values(mo_column_figures(t, P, MO_COLUMN_SQUARES), MO_F64);
+        for (int64_t j = 0; square && j < d; j++)
+            if (square[j] != 0)
+                live[count++] = b * d + j;
+        free(square);
+    }
+    return count ? count : 1;
+}
+
+/* How many of the columns from live[c] on, of w, follow each other in one block. */
+static int64_t live_run(const int64_t *live, int64_t w, int64_t c, int64_t d) {
+    int64_t m = 1;
+    while (c + m < w && live[c + m] == live[c] + m && live[c + m] % d)
+        m++;
+    return m;
+}
+
+/* Copies the live columns between both blocks X [2, .., n, d] and rows Y [.., n, w]. */
+static void copy_live(mo_tape *t, mo_tensor *X, mo_tensor *Y, const int64_t *live, bool to_blocks) {
+    int64_t w = mo_dim(Y, -1), d = mo_dim(X, -1), mark = t->n_tensors;
+    for (int64_t c = 0, m; c < w && mo_ok(t->ctx); c += m) {
+        int64_t b = live[c] / d, j = live[c] % d;
+        m = live_run(live, w, c, d);
+        mo_tensor *x = mo_slice(t, mo_slice(t, X, MO_AXIS(0), b, b + 1), MO_AXIS(-1), j, j + m);
+        mo_tensor *y = mo_with_axis(t, mo_slice(t, Y, MO_AXIS(-1), c, c + m), MO_AXIS(0), 1);
+        if (mo_ok(t->ctx))
+            mo_tensor_copy(to_blocks ? x : y, to_blocks ? y : x);
+        mo_tape_sweep(t, mark, NULL, 0);
+    }
+}
+
+mo_tensor *mo_whole_blocks(mo_tape *t, mo_tensor *mixed, const mo_tensor *columns, int64_t d) {
+    int64_t *live = mo_host_values(columns, MO_I64);
+    mo_tensor *H = mo_full(t, MO_F32, 4, (int64_t[]){MO_BLOCKS, mo_dim(mixed, 0), mo_dim(mixed, 1), d}, 0);
+    if (live)
+        copy_live(t, H, mixed, live, true);
+    free(live);
+    return H;
+}
+
+/* Copies the live columns of the basis to their place in the last sum, some rows at a time. */
+static void gather_live(mo_tape *t, mo_tensor *basis, mo_tensor *P, const int64_t *live) {
+    enum { ROWS = 4096 };
+    int64_t n = mo_dim(P, 0), mark = t->n_tensors;
+    for (int64_t i = 0; i < n && mo_ok(t->ctx); i += ROWS) {
+        int64_t end = i + ROWS < n ? i + ROWS : n;
+        copy_live(t, mo_slice(t, basis, MO_AXIS(1), i, end), mo_slice(t, P, MO_AXIS(0), i, end), live, false);
+        mo_tape_sweep(t, mark, NULL, 0);
+    }
+}
+
+static mo_tensor *sum_of(mo_tape *t, mo_tensor *mixed, int64_t i) {
+    return mo_reshape(t, mo_slice(t, mixed, MO_AXIS(0), i, i + 1), 2, (int64_t[]){mo_dim(mixed, 1), mo_dim(mixed, 2)});
+}
+
+/* Replaces the last of the sums `mixed` [sums, n, w], which holds P_b, and fills the others. */
+static void mix_blocks(mo_tape *t, const mo_csr *A, mixture *m, mo_tensor *mixed, const int64_t *live, int64_t d) {
+    int64_t w = mo_dim(mixed, 2), first = 0;
+    for (int b = 0; b < MO_BLOCKS; b++) {
+        int64_t end = first;
+        mo_tensor *sum[MOST_SIDES + 1];
+        while (end < w && live[end] / d == b)
+            end++;
+        for (int i = 0; i < m->sums; i++)
+            sum[i] = mo_slice(t, sum_of(t, mixed, i), MO_AXIS(1), first, end);
+        if (first < end)
             mo_sum_powers(t, A, sum[m->sums - 1], m->c[b], sum, m->sums);
-            mo_tape_reset(t);
-        }
+        mo_tape_reset(t);
+        first = end;
+    }
 }
 
 /* ---- for hops and for sums ---- */
@@ -211,35 +285,38 @@ static void put_degrees(const mo_graph *graph, mo_tensor *extras) {
 static mo_stack_file describe_rows(const mo_graph *graph, const mo_feature_options *o, bool on_disk, const mixture *m,
     const mo_features *f, char key[400]) {
     char basis[256];
-    write_blocks_key(graph, o, basis, sizeof basis);
-    if (m->sums)
-        snprintf(key, 400, "%s sums %016" PRIx64 " float32", basis, XXH3_64bits(m->c, sizeof m->c));
-    else
-        snprintf(key, 400, "%s hops %d diffused %d float32", basis, o->hops, MO_DIFFUSED);
-    return (mo_stack_file){.on_disk = on_disk,
+    mo_stack_file s = {.on_disk = on_disk,
         .cache = mo_cache_of(graph->ctx, o),
         .key = key,
-        .ndim = 4,
-        .shape = {MO_BLOCKS, m->sums ? m->sums : o->hops + 1 + MO_DIFFUSED, graph->nodes, o->dim},
         .quality = {f->svd_residual, f->svd_orthogonality}};
+    int64_t mixed[] = {m->sums, graph->nodes, m->w};
+    int64_t every[] = {MO_BLOCKS, o->hops + 1 + MO_DIFFUSED, graph->nodes, o->dim};
+    write_blocks_key(graph, o, basis, sizeof basis);
+    if (m->sums)
+        snprintf(key, 400, "%s sums %016" PRIx64 " columns %" PRId64 " float32", basis, XXH3_64bits(m->c, sizeof m->c),
+            m->w);
+    else
+        snprintf(key, 400, "%s hops %d diffused %d float32", basis, o->hops, MO_DIFFUSED);
+    s.ndim = m->sums ? 3 : 4;
+    memcpy(s.shape, m->sums ? mixed : every, (size_t)s.ndim * sizeof *s.shape);
+    return s;
 }
 
 /* Fills the rows from the basis, which is released as soon as it is not needed. */
 static void fill_rows(const mo_graph *graph, mixture *m, mo_features *basis, mo_tensor *rows) {
     mo_context *ctx = graph->ctx;
     mo_tensor *P = mo_arrays_find(basis->arrays, "basis");
+    int64_t d = mo_ok(ctx) ? mo_dim(P, 2) : 0;
     mo_csr *A = mo_ok(ctx) ? mo_normalized_adjacency(graph, MO_F32) : NULL;
     mo_tape *t = A ? mo_tape_create(ctx, MO_EVAL) : NULL;
     if (t && !m->sums && mo_tensor_count(rows))
         propagate_blocks(t, A, P, rows);
-    if (t && m->sums) {
-        mo_tensor *last = mo_slice(t, rows, MO_AXIS(1), m->sums - 1, m->sums);
-        mo_tensor_copy(last, mo_with_axis(t, P, MO_AXIS(1), 1));
+    if (t && m->sums && mo_tensor_count(rows)) {
+        gather_live(t, P, sum_of(t, rows, m->sums - 1), m->live);
         mo_tape_reset(t);
         mo_arrays_release(basis->arrays); /* from here on, P_b is in the last row */
         basis->arrays = NULL;
-        if (mo_tensor_count(rows))
-            mix_blocks(t, A, m, rows);
+        mix_blocks(t, A, m, rows, m->live, d);
     }
     mo_tape_release(t);
     mo_csr_release(A);
@@ -260,6 +337,18 @@ static void put_rows(
     mo_arrays_take(f->arrays, name, mo_stack_close(&s));
 }
 
+/* Finds the columns that the mixture keeps, and gives them to the features. */
+static void put_columns(const mo_feature_options *o, mixture *m, const mo_features *basis, mo_features *f) {
+    mo_context *ctx = f->arrays->ctx;
+    mo_tape *t = mo_ok(ctx) ? mo_tape_create(ctx, MO_EVAL) : NULL;
+    m->live = t ? mo_host_array(ctx, MO_BLOCKS * (int64_t)o->dim, sizeof *m->live) : NULL;
+    if (m->live) {
+        m->w = list_live(t, mo_arrays_find(basis->arrays, "basis"), m->live);
+        take_array(f, "columns", mo_tensor_create_from(ctx, MO_I64, 1, &m->w, m->live));
+    }
+    mo_tape_release(t);
+}
+
 /* Makes the rows from the basis, hop 0 of the blocks, which is not kept among the features. */
 bool mo_node_rows(const mo_graph *graph, const mo_feature_options *o, mo_features *f) {
     mo_context *ctx = graph->ctx;
@@ -268,7 +357,9 @@ bool mo_node_rows(const mo_graph *graph, const mo_feature_options *o, mo_feature
     if (t)
         read_mixture(t, o, &m);
     mo_tape_release(t);
-    bool disk = mo_hops_go_to_disk(graph, o, MO_BLOCKS * (m.sums ? m.sums : o->hops + 1 + MO_DIFFUSED));
+    double attributes = fmin(1, (double)graph->features / o->dim); /* share of block 1 that can be other than zero */
+    bool disk = mo_hops_go_to_disk(
+        graph, o, m.sums ? (int64_t)ceil(m.sums * (1 + attributes)) : MO_BLOCKS * (o->hops + 1 + MO_DIFFUSED));
     mo_features basis = {.arrays = mo_ok(ctx) ? mo_arrays_create(ctx) : NULL};
     if (basis.arrays && mo_open_basis(graph, o, &basis)) {
         f->svd_residual = basis.svd_residual;
@@ -277,8 +368,11 @@ bool mo_node_rows(const mo_graph *graph, const mo_feature_options *o, mo_feature
         mo_tensor *spectrum = mo_own_array(f, "spectrum", 2, (int64_t[]){MO_BLOCKS, o->dim});
         if (mo_ok(ctx))
             mo_tensor_copy(spectrum, mo_arrays_find(basis.arrays, "spectrum"));
+        if (m.sums)
+            put_columns(o, &m, &basis, f);
         put_rows(graph, o, disk, &m, &basis, f);
     }
     mo_arrays_release(basis.arrays);
+    free(m.live);
     return mo_ok(ctx);
 }

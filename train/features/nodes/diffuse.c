@@ -11,25 +11,24 @@
 #include "ops/rules/in_place.h"
 #include "tensor/objects.h"
 
-enum { BLOCK_ROWS = 4096 };
+enum {
+    BLOCK_ROWS = 4096,
+    SLAB = 64, /* columns that pass all powers together */
+    LINE = 16  /* float32 of a cache line */
+};
 
 static const struct {
     double restart;
     int rounds;
 } diffusion[MO_DIFFUSED] = {{0.15, 12}, {0.05, 24}};
 
-/* sum += c X, in blocks of rows; sum := c X for the first term. */
+/* sum += c X; sum := c X for the first term. */
 static void add_term(mo_tape *t, mo_tensor *sum, mo_tensor *X, double c, bool first) {
-    for (int64_t i = 0; i < mo_dim(X, 0) && mo_ok(t->ctx); i += BLOCK_ROWS) {
-        int64_t mark = t->n_tensors, end = i + BLOCK_ROWS < mo_dim(X, 0) ? i + BLOCK_ROWS : mo_dim(X, 0);
-        mo_tensor *rows = mo_slice(t, sum, MO_AXIS(0), i, end),
-                  *term = mo_scale(t, mo_slice(t, X, MO_AXIS(0), i, end), c, 0);
-        if (!first)
-            term = mo_add(t, rows, term);
-        if (mo_ok(t->ctx))
-            mo_tensor_copy(rows, term);
-        mo_tape_sweep(t, mark, NULL, 0);
-    }
+    mo_tensor *term = mo_scale(t, X, c, 0);
+    if (mo_ok(t->ctx) && first)
+        mo_tensor_copy(sum, term);
+    else if (mo_ok(t->ctx))
+        mo_accumulate_in_place(t, sum, term);
 }
 
 void mo_diffusion_coefficients(int i, double c[MO_POWERS]) {
@@ -41,29 +40,74 @@ void mo_diffusion_coefficients(int i, double c[MO_POWERS]) {
     }
 }
 
-void mo_sum_powers(
-    mo_tape *t, const mo_csr *A, mo_tensor *P, double c[][MO_POWERS], mo_tensor *const *sum, int n_sums) {
-    mo_context *ctx = t->ctx;
-    mo_tensor *X = P, *next[2] = {NULL, NULL};
+typedef struct powers {
+    mo_tape *t;
+    const mo_csr *A;
+    mo_tensor *X; /* A^(k - 1) P at first, A^k P afterwards */
+    double (*c)[MO_POWERS];
+    mo_tensor *const *sum;
+    int n_sums;
+    bool *begun; /* [n_sums] */
+} powers;
+
+static mo_tensor *rows_from(mo_tape *t, mo_tensor *X, int64_t i) {
+    return mo_slice(t, X, MO_AXIS(0), i, i + BLOCK_ROWS < mo_dim(X, 0) ? i + BLOCK_ROWS : mo_dim(X, 0));
+}
+
+/* Takes the next power, unless k is 0, and adds it to the sums: some rows at a time, which the additions find in the
+ * cache. */
+static void add_power(powers *p, int k, mo_tensor *next) {
+    mo_tape *t = p->t;
+    mo_tensor *Y = k ? next : p->X;
+    for (int64_t i = 0; i < mo_dim(Y, 0) && mo_ok(t->ctx); i += BLOCK_ROWS) {
+        int64_t mark = t->n_tensors;
+        mo_tensor *rows = rows_from(t, Y, i);
+        if (k && mo_ok(t->ctx)) {
+            mo_view x = mo_tensor_view(p->X), y = mo_tensor_view(rows);
+            mo_spmm_into(p->A, i, &x, &y);
+        }
+        for (int s = 0; s < p->n_sums; s++)
+            if (p->c[s][k] != 0)
+                add_term(t, rows_from(t, p->sum[s], i), rows, p->c[s][k], !p->begun[s]);
+        mo_tape_sweep(t, mark, NULL, 0);
+    }
+    for (int s = 0; s < p->n_sums; s++)
+        p->begun[s] = p->begun[s] || p->c[s][k] != 0;
+    p->X = Y;
+}
+
+/* The sums' columns j .. end - 1. */
+static void sum_slab(powers p, mo_tensor *const next[2], int64_t j, int64_t end) {
+    mo_tape *t = p.t;
+    int64_t mark = t->n_tensors;
+    mo_tensor *sum[MO_MAX_INPUTS], *to[2];
     bool begun[MO_MAX_INPUTS] = {false};
     int most = 0;
-    for (int i = 0; i < n_sums; i++)
+    for (int s = 0; s < p.n_sums; s++) {
+        sum[s] = mo_slice(t, p.sum[s], MO_AXIS(1), j, end);
         for (int k = 0; k < MO_POWERS; k++)
-            most = c[i][k] != 0 && k > most ? k : most;
-    for (int i = 0; i < 2 && mo_ok(ctx); i++)
-        next[i] = mo_tensor_uninitialized(ctx, P->dtype, 2, P->shape);
-    for (int k = 0; k <= most && mo_ok(ctx); k++) {
-        if (k) {
-            mo_view x = mo_tensor_view(X), y = mo_tensor_view(next[k % 2]);
-            mo_spmm_into(A, 0, &x, &y);
-            X = next[k % 2];
-        }
-        for (int i = 0; i < n_sums; i++)
-            if (c[i][k] != 0) {
-                add_term(t, sum[i], X, c[i][k], !begun[i]);
-                begun[i] = true;
-            }
+            most = p.c[s][k] != 0 && k > most ? k : most;
     }
+    for (int i = 0; i < 2; i++)
+        to[i] = mo_slice(t, next[i], MO_AXIS(1), 0, end - j);
+    p.X = mo_slice(t, p.X, MO_AXIS(1), j, end);
+    p.sum = sum;
+    p.begun = begun;
+    for (int k = 0; k <= most && mo_ok(t->ctx); k++)
+        add_power(&p, k, to[k % 2]);
+    mo_tape_sweep(t, mark, NULL, 0);
+}
+
+void mo_sum_powers(
+    mo_tape *t, const mo_csr *A, mo_tensor *P, double c[][MO_POWERS], mo_tensor *const *sum, int n_sums) {
+    int64_t d = mo_dim(P, 1), slabs = d > SLAB ? (d + SLAB - 1) / SLAB : 1;
+    int64_t width = ((d + slabs - 1) / slabs + LINE - 1) / LINE * LINE;
+    mo_tensor *next[2] = {NULL, NULL};
+    for (int i = 0; i < 2 && mo_ok(t->ctx); i++)
+        next[i] = mo_tensor_uninitialized(t->ctx, P->dtype, 2, (int64_t[]){mo_dim(P, 0), width < d ? width : d});
+    for (int64_t j = 0; j < d && mo_ok(t->ctx); j += width)
+        sum_slab((powers){.t = t, .A = A, .X = P, .c = c, .sum = sum, .n_sums = n_sums}, next, j,
+            j + width < d ? j + width : d);
     mo_tensor_release(next[0]);
     mo_tensor_release(next[1]);
 }

@@ -7,12 +7,11 @@
 
 enum { MO_DIFFUSED = 2 }; /* restart probability .15 with 12 steps, .05 with 24 */
 enum { MO_POWERS = 25 };  /* powers 0 .. 24 of the adjacency */
-enum { MO_SLAB = 64 };    /* number of columns that pass all powers together where memory is short (blocks.c) */
 
 /* c[k] := the coefficient of A^k P in diffused row i. */
 void mo_diffusion_coefficients(int i, double c[MO_POWERS]);
 /* sum[i] [n, d] := sum_k c[i][k] A^k P for n_sums sums, each with a coefficient other than 0. Needs memory for two
- * matrices of P's size [n, d], and frees it. sum[i] can be P itself if c[i][0] is 0. */
+ * matrices of at most 64 columns, and frees it. sum[i] can be P itself if c[i][0] and c[i][1] are 0. */
 void mo_sum_powers(mo_tape *t, const mo_csr *A, mo_tensor *P, double c[][MO_POWERS], mo_tensor *const *sum, int n_sums);
 
 #endif

@@ -53,8 +53,10 @@ struct mo_node_experts {
     mo_attribute_products products; /* if the attributes are sparse: products with the last call's list b */
     float *structure;               /* [nodes, MO_STRUCTURE_COLUMNS] */
     int varying;                    /* number of columns of `structure` that vary */
-    mo_row_stack hop[MO_BLOCKS];
-    mo_tensor *hops;      /* [MO_BLOCKS, nodes, d]: a host copy of hops on a device, or NULL */
+    mo_row_stack hop[MO_BLOCKS];    /* n_hops: one for each block, or one with columns of both */
+    int n_hops;
+    int64_t *column;      /* the columns of rows with both blocks, b d + j, or NULL */
+    mo_tensor *hops;      /* [n_hops, nodes, w]: a host copy of hops on a device, or NULL */
     int32_t *place;       /* [nodes]: scratch of mo_cosine_block */
     double *root_inverse; /* [nodes]: d^-1/2 */
     row_maker *maker;     /* [n_makers]: of the expert H, then of the user's rows */
@@ -78,21 +80,27 @@ static void bring_to_unit_length(float *x, int64_t w) {
         x[j] = (float)(x[j] * inverse);
 }
 
+/* Adds row x of columns [w], b d + j for column j of block b (NULL: of one block), to out [d]. */
+static void add_columns(const float *x, const int64_t *column, int64_t w, int64_t d, float *out) {
+    for (int64_t j = 0; j < w; j++)
+        out[column ? column[j] % d : j] += x[j];
+}
+
 static bool fill_hops(const node_experts *k, const row_maker *maker, const int64_t *node, int64_t n, float *out) {
-    mo_context *ctx = k->graph->ctx;
-    float *second = mo_host_array(ctx, n * maker->w, sizeof *second);
-    bool done = second;
-    for (int b = 0; b < MO_BLOCKS; b++)
+    int64_t w = (int64_t)(k->hop[0].width / sizeof *out), d = maker->w;
+    float *rows = mo_host_array(k->graph->ctx, n * w, sizeof *rows);
+    memset(out, 0, (size_t)(n * d) * sizeof *out);
+    for (int b = 0; b < k->n_hops; b++)
         mo_announce_rows(&k->hop[b], node, n);
-    for (int b = 0; b < MO_BLOCKS && done; b++)
-        mo_read_rows(&k->hop[b], node, n, (char *)(b ? second : out));
-    for (int64_t i = 0; i < n && done; i++) {
-        for (int64_t j = 0; j < maker->w; j++)
-            out[i * maker->w + j] += second[i * maker->w + j];
-        bring_to_unit_length(out + i * maker->w, maker->w);
+    for (int b = 0; b < k->n_hops && rows; b++) {
+        mo_read_rows(&k->hop[b], node, n, (char *)rows);
+        for (int64_t i = 0; i < n; i++)
+            add_columns(rows + i * w, k->column, w, d, out + i * d);
     }
-    free(second);
-    return done;
+    for (int64_t i = 0; i < n && rows; i++)
+        bring_to_unit_length(out + i * d, d);
+    free(rows);
+    return rows;
 }
 
 static bool fill_given(const node_experts *k, const row_maker *maker, const int64_t *node, int64_t n, float *out) {
@@ -237,21 +245,20 @@ bool mo_node_experts_add(mo_example_kernels *all, const char *name, float *rows,
     return add_maker(all, name, (row_maker){fill_given, 1, w, rows, NULL});
 }
 
-/* A hop of block b of a tensor [MO_BLOCKS, hops, nodes, d]. */
+/* A hop of block b of a tensor [.., hops, nodes, w]. */
 static mo_row_stack hop_of_block(const mo_tensor *blocks, int b, int64_t hop) {
-    mo_row_stack s = mo_row_stack_of(blocks, 2);
-    int64_t skipped = (b * mo_dim(blocks, 1) + hop) * s.rows * (int64_t)s.width;
+    mo_row_stack s = mo_row_stack_of(blocks, blocks->ndim - 2);
+    int64_t skipped = (b * mo_dim(blocks, -3) + hop) * s.rows * (int64_t)s.width;
     s.outer = 1;
     s.data += skipped;
     return s;
 }
 
-/* A host copy of a hop of blocks on a device: [MO_BLOCKS, 1, nodes, d]. */
+/* A host copy of a hop of blocks on a device: [.., 1, nodes, w]. */
 static mo_tensor *copy_hop(mo_context *host, mo_tensor *blocks, int64_t at) {
-    const int64_t shape[] = {MO_BLOCKS, 1, mo_dim(blocks, 2), mo_dim(blocks, 3)};
-    mo_tensor *copy = mo_tensor_create(host, MO_F32, 4, shape);
     mo_tape *t = mo_tape_create(blocks->ctx, MO_EVAL);
-    mo_tensor *hop = mo_contiguous(t, mo_slice(t, blocks, MO_AXIS(1), at, at + 1));
+    mo_tensor *hop = mo_contiguous(t, mo_slice(t, blocks, MO_AXIS(-3), at, at + 1));
+    mo_tensor *copy = mo_tensor_create(host, MO_F32, hop->ndim, hop->shape);
     if (mo_ok(host) && mo_ok(blocks->ctx))
         mo_tensor_read(hop, mo_tensor_view(copy).data, (size_t)mo_numel(copy) * sizeof(float));
     mo_tape_release(t);
@@ -262,18 +269,20 @@ static mo_tensor *copy_hop(mo_context *host, mo_tensor *blocks, int64_t at) {
 static bool add_hops(mo_example_kernels *all, const mo_features *nodes) {
     node_experts *k = all->nodes;
     bool known = nodes && nodes->hops >= MO_KERNEL_HOP && k->has_edges;
-    mo_tensor *mixed = known ? mo_arrays_find(nodes->arrays, "mixed") : NULL; /* its last row is hop 2 */
+    mo_tensor *mixed = known ? mo_arrays_find(nodes->arrays, "mixed") : NULL; /* its last sum is hop 2 */
     mo_tensor *blocks = mixed ? mixed : known ? mo_arrays_find(nodes->arrays, "blocks") : NULL;
-    int64_t at = mixed ? mo_dim(mixed, 1) - 1 : MO_KERNEL_HOP;
-    if (!blocks || mo_dim(blocks, 2) != k->graph->nodes)
+    int64_t at = mixed ? mo_dim(mixed, 0) - 1 : MO_KERNEL_HOP;
+    if (!blocks || mo_dim(blocks, -2) != k->graph->nodes)
         return mo_ok(k->graph->ctx);
     bool on_device = mo_context_device(blocks->ctx) != MO_CPU;
     k->hops = on_device ? copy_hop(k->host, blocks, at) : NULL;
+    k->column = mixed ? mo_host_values(mo_arrays_find(nodes->arrays, "columns"), MO_I64) : NULL;
     if (code_of_both(k) != MO_OK)
         return false;
-    for (int b = 0; b < MO_BLOCKS; b++)
+    k->n_hops = mixed ? 1 : MO_BLOCKS;
+    for (int b = 0; b < k->n_hops; b++)
         k->hop[b] = on_device ? hop_of_block(k->hops, b, 0) : hop_of_block(blocks, b, at);
-    return add_maker(all, "H", (row_maker){fill_hops, 1, mo_dim(blocks, 3), NULL, NULL});
+    return add_maker(all, "H", (row_maker){fill_hops, 1, nodes->dim, NULL, NULL});
 }
 
 static bool add_attributes(mo_example_kernels *all) {
@@ -335,6 +344,7 @@ void mo_node_experts_release(node_experts *k) {
         free(k->maker[i].given);
     free(k->maker);
     mo_tensor_release(k->hops);
+    free(k->column);
     mo_context_release(k->own);
     free(k);
 }

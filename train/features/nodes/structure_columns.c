@@ -118,18 +118,17 @@ int64_t mo_most_exact_walks(const mo_graph *graph) {
 typedef struct exact_nodes {
     const mo_graph *graph;
     int64_t most;
-    mo_walk_ends ends; /* of each thread */
+    mo_walk_end *ends; /* [threads, nodes] */
     row *S;
 } exact_nodes;
 
 static void describe_some(const void *of, task_range some) {
     const exact_nodes *w = of;
     const mo_graph *graph = w->graph;
-    mo_walk_ends own = mo_walk_ends_of(&w->ends, some.thread, graph->nodes);
     for (int64_t u = some.first; u < some.end; u++) {
         describe_degrees(graph, u, w->S[u]);
         if (walks_of_two(graph, u) <= w->most && mo_goes_on(graph->ctx)) {
-            mo_closed_walks walks = mo_closed_walks_of(graph, u, &own);
+            mo_closed_walks walks = mo_closed_walks_of(graph, u, w->ends + some.thread * graph->nodes);
             put_walks(graph, u, &walks, w->S[u]);
         }
     }
@@ -138,14 +137,12 @@ static void describe_some(const void *of, task_range some) {
 /* Lists nodes with more than `most` two-step walks, in order, in busy [nodes], and describes all others; returns the
  * number of busy nodes, or -1 on failure. */
 static int64_t describe_exactly(const mo_graph *graph, int64_t most, row *S, int64_t *busy) {
-    int64_t each = mo_context_threads(graph->ctx) * graph->nodes, n_busy = 0;
-    const mo_walk_ends ends = {
-        mo_host_array(graph->ctx, each, sizeof *ends.share), mo_host_array(graph->ctx, each, sizeof *ends.count)};
+    int64_t n_busy = 0;
+    mo_walk_end *ends = mo_host_array(graph->ctx, mo_context_threads(graph->ctx) * graph->nodes, sizeof *ends);
     const exact_nodes w = {.graph = graph, .most = most, .ends = ends, .S = S};
     if (mo_ok(graph->ctx))
         run_tasks(mo_context_threads(graph->ctx), graph->nodes, TASK, describe_some, &w);
-    free(ends.share);
-    free(ends.count);
+    free(ends);
     for (int64_t u = 0; u < graph->nodes; u++)
         if (walks_of_two(graph, u) > most)
             busy[n_busy++] = u;

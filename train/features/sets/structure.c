@@ -20,7 +20,7 @@
 
 enum { TASK = 64, FEW = 16 };
 
-static void describe_node(const mo_graph *graph, int64_t u, const mo_walk_ends *w, mo_set_structure *s) {
+static void describe_node(const mo_graph *graph, int64_t u, mo_walk_end *w, mo_set_structure *s) {
     float *x = s->x + u * MO_STRUCTURE;
     double d = (double)degree(graph, u);
     int bucket = (int)(2 * log2(d + 1));
@@ -35,29 +35,25 @@ static void describe_node(const mo_graph *graph, int64_t u, const mo_walk_ends *
 
 typedef struct set_nodes {
     const mo_graph *graph;
-    mo_walk_ends ends; /* of each thread */
+    mo_walk_end *ends; /* [threads, nodes] */
     mo_set_structure *s;
 } set_nodes;
 
 static void describe_some(const void *of, task_range some) {
     const set_nodes *w = of;
-    mo_walk_ends own = mo_walk_ends_of(&w->ends, some.thread, w->graph->nodes);
     for (int64_t u = some.first; u < some.end; u++)
-        describe_node(w->graph, u, &own, w->s);
+        describe_node(w->graph, u, w->ends + some.thread * w->graph->nodes, w->s);
 }
 
 bool mo_set_structure_find(const mo_graph *graph, mo_set_structure *s) {
     mo_context *ctx = graph->ctx;
     *s = (mo_set_structure){mo_host_array(ctx, graph->nodes * MO_STRUCTURE, sizeof *s->x),
         mo_host_array(ctx, graph->nodes * 2, sizeof *s->closed)};
-    int64_t each = mo_context_threads(ctx) * graph->nodes;
-    const mo_walk_ends ends = {
-        mo_host_array(ctx, each, sizeof *ends.share), mo_host_array(ctx, each, sizeof *ends.count)};
+    mo_walk_end *ends = mo_host_array(ctx, mo_context_threads(ctx) * graph->nodes, sizeof *ends);
     const set_nodes w = {.graph = graph, .ends = ends, .s = s};
     if (mo_ok(ctx))
         run_tasks(mo_context_threads(ctx), graph->nodes, TASK, describe_some, &w);
-    free(ends.share);
-    free(ends.count);
+    free(ends);
     return mo_ok(ctx);
 }
 
