@@ -27,8 +27,9 @@ MO_API mo_tensor *mo_gram(mo_tape *t, mo_tensor *X); /* X X^T: [.., n, d] -> [..
 MO_API mo_tensor *mo_linear(mo_tape *t, mo_tensor *X, mo_tensor *W, mo_tensor *b);
 
 /* ---- solve.c, solve_spd.c, solve_triangular.c, cholesky.c, qr.c, eigh.c, svd.c, least_squares.c ---- */
-/* X with A X = B: A [.., n, n], B [.., n, m]. mo_solve_spd: A symmetric positive definite, lower triangle read. */
+/* X with A X = B: A [.., n, n] regular, B [.., n, m] */
 MO_API mo_tensor *mo_solve(mo_tape *t, mo_tensor *A, mo_tensor *B);
+/* The same for A symmetric positive definite, of which the lower triangle is read */
 MO_API mo_tensor *mo_solve_spd(mo_tape *t, mo_tensor *A, mo_tensor *B);
 /* As mo_solve and mo_solve_spd, but a system without a solution is no error: its X and its gradients are NaN. */
 MO_API mo_tensor *mo_solve_or_nan(mo_tape *t, mo_tensor *A, mo_tensor *B);
@@ -141,8 +142,8 @@ MO_API mo_tensor *mo_pad(mo_tape *t, mo_tensor *X, mo_axes axis, int64_t before,
 MO_API mo_tensor *mo_broadcast_to(mo_tape *t, mo_tensor *X, int ndim, const int64_t *shape);
 /* X repeated n times along a new axis, which is number `axis` of the result; n = 1 only adds the axis */
 MO_API mo_tensor *mo_with_axis(mo_tape *t, mo_tensor *X, mo_axes axis, int64_t n);
-MO_API mo_tensor *mo_concat(mo_tape *t, mo_tensor *const *X, int n, mo_axes axis);
-MO_API mo_tensor *mo_stack(mo_tape *t, mo_tensor *const *X, int n, mo_axes axis);            /* a new axis */
+MO_API mo_tensor *mo_concat(mo_tape *t, mo_tensor *const *X, int n, mo_axes axis); /* X_1 .. X_n along `axis` */
+MO_API mo_tensor *mo_stack(mo_tape *t, mo_tensor *const *X, int n, mo_axes axis);  /* a new axis */
 MO_API mo_tensor *mo_one_hot(mo_tape *t, mo_tensor *labels, int64_t classes, mo_dtype real); /* [..] int64 */
 MO_API mo_tensor *mo_cast(mo_tape *t, mo_tensor *X, mo_dtype dtype); /* gradient between real types */
 

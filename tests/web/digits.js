@@ -25,10 +25,10 @@ function requests(topics) {
         'forward X = solve(A, B)\n    forward G = gradient(sum(X^2), B)\n    loss sum(G^3)', 'forward Q, R = qr(B)\n    loss sum(Q^3) + sum(R)',
         'forward X = A^-1 B\n    forward H = tangent(gradient(sum(X^3), A), A, A)\n    loss sum(H)', 'forward u = A (A B)\n    loss log(sum(exp(u)))',
         'forward w, V = eigh(A)\n    loss sum(w^3) + sum(V^3)'];
-    const answers = ['A^T Y_bar', 'Y_bar o B', '2 y_bar A', 'B Y_bar^T', 'A^-T X_bar', '-A^-T X_bar X^T', '-Y^T Y_bar Y^T', '2 y_bar (M M^T)^-1 M', 'Y o (Y_bar - row_sum(Y o Y_bar))', '-<(Z^T Z + lambda I)^-1 W_bar, W>'];
+    const answers = ['A^T Y_bar', 'Y_bar o B', '2 y_bar A', 'B Y_bar^T', 'A^-T X_bar', '-A^-T X_bar X^T', '-Y^T Y_bar Y^T', '2 y_bar (M M^T)^-1 M', 'Y o (Y_bar - row_sum(Y o Y_bar))', '-<(Z^T Z + lambda I)^-1 W_bar, W>', '.'];
     return [...topics.map((name) => `explain ${name} -1 -1 0`), ...topics.map((name) => `explain ${name} -1 5 0`), ...topics.map((name) => `explain ${name} 4 -1 0`),
         ...programs.map((text) => `write\n${inputs}    ${text}`), ...['prototype_euclidean', 'ridge', 'logistic', 'svm'].map((head) => `episode ${head} 0.5 9 6 3 4 0\n${points}\n0 0 1 1 -1 2 0 3`),
-        'solve\n4 1 1 3 1 2 1 -1', 'solve\n1 1 1 1.01 1 2 1 -1', 'unroll 6 0.8 40', 'unroll 12 0.99 100', ...answers.map((text, i) => `judge ${i}\n${text}`)];
+        'solve\n4 1 1 3 1 2 1 -1', 'solve\n1 1 1 1.01 1 2 1 -1', 'unroll 6 0.8 40', 'unroll 12 0.99 100', ...answers.map((text, i) => `judge ${i % 10}\n${text}`)];
 }
 
 (async () => {

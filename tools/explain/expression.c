@@ -2,8 +2,8 @@
  * "-sym(U A^T) / lambda", on the lesson's values by the library's ops.
  *
  *     sum     = ["-"] product {("+" | "-") product}
- *     product = power {["o" | "*" | "/"] power}           without a sign: the matrix product
- *     power   = base {"^T" | "^-1" | "^-T" | "^2" | "^3"}
+ *     product = power {["o" | "∘" | "*" | "/"] power}     without a sign: the matrix product
+ *     power   = base {"^T" | "'" | "’" | ".T" | "^-1" | "^-T" | "^2" | "^3"}    a phone types ’, NumPy's users .T
  *     base    = number | value | function power | function "(" sum {"," sum} ")" | "(" sum ")" | "<" sum "," sum ">"
  *
  * A value is a name that the lesson has shown, a gradient that its lines have given (NAME_bar), a size n or m, or I
@@ -41,6 +41,12 @@ static char next(reader *r) {
 static bool take(reader *r, char sign) {
     bool found = next(r) == sign;
     r->at += found;
+    return found;
+}
+
+static bool take_text(reader *r, const char *text) {
+    bool found = next(r) && !strncmp(r->at, text, strlen(text));
+    r->at += found ? strlen(text) : 0;
     return found;
 }
 
@@ -124,6 +130,8 @@ static mo_tensor *take_base(reader *r) {
     }
     if (isdigit((unsigned char)next(r)) || *r->at == '.') {
         double number = strtod(r->at, &end);
+        if (end == r->at)
+            return refuse(r, "expected a number at '%.*s'", r->at, 20);
         r->at = end;
         return mo_scalar(t, MO_F64, number);
     }
@@ -132,15 +140,21 @@ static mo_tensor *take_base(reader *r) {
 
 static mo_tensor *take_power(reader *r) {
     static const char *const exponents[] = {"-T", "-1", "T", "2", "3"};
+    mo_tape *t = r->l->t;
     mo_tensor *X = take_base(r);
-    while (X && take(r, '^')) {
+    while (X) {
         int kind = 0;
+        if (take_text(r, "'") || take_text(r, "’") || take_text(r, ".T")) {
+            X = transposed(t, X);
+            continue;
+        }
+        if (!take(r, '^'))
+            break;
         while (kind < 5 && strncmp(r->at, exponents[kind], strlen(exponents[kind])) != 0)
             kind++;
         if (kind == 5)
             return refuse(r, "expected ^T, ^-1, ^-T, ^2 or ^3, found '^%.*s'", r->at, 10);
         r->at += strlen(exponents[kind]);
-        mo_tape *t = r->l->t;
         if (kind >= 3)
             X = kind == 3 ? mo_square(t, X) : mo_mul(t, X, mo_square(t, X));
         else
@@ -157,10 +171,13 @@ static bool goes_on(reader *r) {
 static mo_tensor *take_product(reader *r) {
     mo_tape *t = r->l->t;
     mo_tensor *X = take_power(r);
-    while (X && (goes_on(r) || strchr("*/", *r->at)) && *r->at) {
-        bool elementwise = *r->at == 'o' && !isalnum((unsigned char)r->at[1]) && r->at[1] != '_',
-             divides = *r->at == '/';
-        if (elementwise || strchr("*/", *r->at))
+    while (X) {
+        bool ring = take_text(r, "∘");
+        if (!ring && !goes_on(r) && !(*r->at && strchr("*/", *r->at)))
+            break;
+        bool elementwise = ring || (*r->at == 'o' && !isalnum((unsigned char)r->at[1]) && r->at[1] != '_'),
+             divides = !ring && *r->at == '/';
+        if (!ring && (elementwise || strchr("*/", *r->at)))
             r->at++;
         mo_tensor *Y = take_power(r);
         if (!Y)

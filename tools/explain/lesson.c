@@ -361,10 +361,12 @@ static void tell_end(lesson *l) {
     char text[300];
     if (!l->lines || !mo_ok(l->ctx))
         return;
+    bool same = l->from_mo_grad <= 1e-6 && l->largest <= 1e-6;
     snprintf(text, sizeof text,
-        "mo_grad returns the same: largest difference %.0e, with %s factorization in backward. Against central "
-        "differences: at most %.0e.",
-        l->from_mo_grad, l->factorizations ? "some" : "no", l->largest);
+        "mo_grad %s: largest difference %.0e, with %s factorization in backward. Against central differences: at most "
+        "%.0e.%s",
+        l->from_mo_grad <= 1e-6 ? "returns the same" : "returns another gradient", l->from_mo_grad,
+        l->factorizations ? "some" : "no", l->largest, same ? "" : " These numbers have no adjoint that can be told.");
     lesson_put(l, (block){.kind = BLOCK_END, .text = text, .difference = l->largest});
 }
 

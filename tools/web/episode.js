@@ -87,7 +87,7 @@ export function episode(place, ask) {
             const [x, y] = P(p), dx = (-bars[2 * i] / size) * 60, dy = (bars[2 * i + 1] / size) * 60;
             if (Math.hypot(dx, dy) < 3) return null;
             const angle = Math.atan2(dy, dx), tip = (d) => `${x + dx - 8 * Math.cos(angle + d)} ${y + dy - 8 * Math.sin(angle + d)}`;
-            return svg('path', { d: `M${x} ${y}l${dx} ${dy}M${tip(0.45)}L${x + dx} ${y + dy}L${tip(-0.45)}`, fill: 'none', stroke: 'var(--ink)', 'stroke-width': 2 });
+            return svg('path', { d: `M${x} ${y}l${dx} ${dy}M${tip(0.45)}L${x + dx} ${y + dy}L${tip(-0.45)}`, fill: 'none', stroke: 'var(--ink)', 'stroke-width': 2, 'pointer-events': 'none' });
         });
     }
 

@@ -21,8 +21,7 @@ function engineText({ inputs, text }) {
     const heads = inputs.map(([name, values, columns, fixed]) =>
         `    input ${name} ${fixed ? 'fixed' : 'free'}${columns ? ` ${values.length / columns} ${columns}` : ''}: ${values.join(' ')}`);
     const lines = text.split(/[\n;]/).map((line) => line.trim()).filter(Boolean).map((line) => {
-        const formula = line.replace(/['’]/g, '^T') // phones type ’
-            .replace(/\bce\(/g, 'cross_entropy(');
+        const formula = line.replace(/\bce\(/g, 'cross_entropy(');
         const loss = formula.match(/^loss\s*=\s*(.*)$/);
         return loss ? `    loss ${loss[1]}` : `    forward ${formula.replace(/\s*=\s*/, ' = ')}`;
     });
@@ -78,7 +77,7 @@ export function write(place, ask, rules) {
         }
         state.replaceChildren();
         if (!answer.freed || !answer.nodes.length) {
-            state.replaceChildren(el('p', { class: 'wrong' }, 'The last line names the loss: loss = …'));
+            state.replaceChildren(el('p', { class: 'wrong' }, answer.freed ? 'The loss is an input: there is no operation to go back through.' : 'The last line names the loss: loss = …'));
             return;
         }
         if (tape && step >= 2 * tape.nodes.length) step = Infinity; // at the end, stay at the end
@@ -174,7 +173,7 @@ export function write(place, ask, rules) {
                 value.value ? el('div', {}, el('div', { class: 'quiet' }, 'value'), el('div', { class: 'scroll' }, matrix(value.value, value.columns))) : null,
                 value.grad ? el('div', {}, el('div', { class: 'quiet' }, 'gradient of the loss'), el('div', { class: 'scroll' }, matrix(value.grad, value.columns))) : null,
                 value.differences ? el('div', {}, el('div', { class: 'quiet' }, 'the same by differences'), el('div', { class: 'scroll' }, matrix(value.differences, value.columns))) : null),
-            off != null ? el('p', { class: 'quiet' }, `Largest difference ${off.toExponential(0)}.`) : '',
+            off != null ? el('p', { class: 'quiet' }, Number.isFinite(off) && value.grad.every(Number.isFinite) ? `Largest difference ${off.toExponential(0)}.` : 'Too large for a difference: a number overflows.') : '',
             !value.grad ? el('p', { class: 'quiet' }, 'Data: no gradient is asked for.') : '',
             rule ? el('p', {}, `${rule.name}. Differential: `, barred(rule.differential), '. Adjoint: ', barred(rule.adjoint),
                 el('span', { class: 'quiet' }, `  (ops/${rule.file})`)) : '',
