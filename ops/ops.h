@@ -29,8 +29,7 @@ MO_API mo_tensor *mo_linear(mo_tape *t, mo_tensor *X, mo_tensor *W, mo_tensor *b
 /* ---- solve.c, solve_spd.c, solve_triangular.c, cholesky.c, qr.c, eigh.c, svd.c, least_squares.c ---- */
 /* X with A X = B: A [.., n, n] regular, B [.., n, m] */
 MO_API mo_tensor *mo_solve(mo_tape *t, mo_tensor *A, mo_tensor *B);
-/* The same for A symmetric positive definite, of which the lower triangle is read */
-MO_API mo_tensor *mo_solve_spd(mo_tape *t, mo_tensor *A, mo_tensor *B);
+MO_API mo_tensor *mo_solve_spd(mo_tape *t, mo_tensor *A, mo_tensor *B); /* positive definite A: its lower triangle */
 /* As mo_solve and mo_solve_spd, but a system without a solution is no error: its X and its gradients are NaN. */
 MO_API mo_tensor *mo_solve_or_nan(mo_tape *t, mo_tensor *A, mo_tensor *B);
 MO_API mo_tensor *mo_solve_spd_or_nan(mo_tape *t, mo_tensor *A, mo_tensor *B);
