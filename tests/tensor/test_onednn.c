@@ -5,7 +5,10 @@
 
 #include <errno.h>
 #include <omp.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 
 static bool short_of_memory;
 static int refused;
@@ -60,6 +63,39 @@ static void check_bf16(bool turned_A, bool turned_B) {
     for (int i = 0; i < M * N; i++)
         if (D[i] != C[i]) /* 3 A B - 0.5 (2 A B) */
             fail_msg("entry %d of bf16 is %g, expected %g", i, (double)D[i], (double)C[i]);
+}
+
+static volatile sig_atomic_t handled, strayed;
+static char *lowest, *highest; /* of this thread's stack */
+
+static void look_at_stack(int number) {
+    char here;
+    (void)number;
+    handled++;
+    strayed += (uintptr_t)&here < (uintptr_t)lowest || (uintptr_t)&here > (uintptr_t)highest;
+}
+
+/* The AVX-512 products of oneDNN 2.6 keep an address of the heap in the stack pointer. */
+TEST(a_signal_is_handled_on_the_threads_stack) {
+    pthread_attr_t attributes;
+    size_t bytes;
+    void *stack;
+    assert_int_equal(pthread_getattr_np(pthread_self(), &attributes), 0);
+    assert_int_equal(pthread_attr_getstack(&attributes, &stack, &bytes), 0);
+    pthread_attr_destroy(&attributes);
+    lowest = stack;
+    highest = lowest + bytes;
+    struct sigaction look = {.sa_handler = look_at_stack, .sa_flags = SA_RESTART}, before;
+    struct itimerval often = {{0, 50}, {0, 50}}, never = {{0, 0}, {0, 0}};
+    assert_int_equal(sigaction(SIGALRM, &look, &before), 0);
+    assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
+    for (int i = 0; i < 100000 && handled < 2000; i++)
+        sgemm_onednn(CblasRowMajor, CblasNoTrans, CblasNoTrans, M, N, K, 1, A, K, B, N, 0, C, N);
+    setitimer(ITIMER_REAL, &never, NULL);
+    sigaction(SIGALRM, &before, NULL);
+    print_message("%d signals during products\n", (int)handled);
+    assert_true(handled > 100);
+    assert_int_equal(strayed, 0);
 }
 
 TEST(without_room_for_code_it_does_not_start) {

@@ -6,12 +6,16 @@
  *
  * The work is cut by shape alone (product.c), for any number of threads, so each call must stay on its thread:
  * otherwise the order of sums would depend on how many there are. Outside a parallel region oneDNN takes as many
- * threads as OpenMP grants the caller, so the caller's grant is 1 for the time of the call. */
+ * threads as OpenMP grants the caller, so the caller's grant is 1 for the time of the call.
+ *
+ * oneDNN 2.6's AVX-512 products keep an address of the heap in the stack pointer for a while: a signal that is handled
+ * on the thread's stack then writes its frame into the heap. So the thread takes signals before and after the call. */
 #include "tensor/cpu/fast/onednn.h"
 
 #include <omp.h>
 #include <oneapi/dnnl/dnnl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,17 +24,31 @@
 /* Bytes of address space that there must be before oneDNN generates code; it takes 18 MiB. */
 enum { ROOM = 32 << 20 };
 
-/* Sets the threads that OpenMP grants the caller to one, outside a parallel region; returns how many to give back. */
-static int keep_to_this_thread(void) {
-    int granted = omp_in_parallel() ? 1 : omp_get_max_threads();
-    if (granted > 1)
+/* What the calling thread has again behind a call: its grant of OpenMP's threads, and its signals. */
+typedef struct kept {
+    int granted;
+    sigset_t signals;
+} kept;
+
+/* Until leave, OpenMP grants the caller one thread (outside a parallel region), and it takes no signal but its own
+ * faults. */
+static kept enter(void) {
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
+    kept k = {.granted = omp_in_parallel() ? 1 : omp_get_max_threads()};
+    sigset_t others;
+    sigfillset(&others);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        sigdelset(&others, faults[i]);
+    pthread_sigmask(SIG_SETMASK, &others, &k.signals);
+    if (k.granted > 1)
         omp_set_num_threads(1);
-    return granted;
+    return k;
 }
 
-static void give_back(int granted) {
-    if (granted > 1)
-        omp_set_num_threads(granted);
+static void leave(const kept *k) {
+    if (k->granted > 1)
+        omp_set_num_threads(k->granted);
+    pthread_sigmask(SIG_SETMASK, &k->signals, NULL);
 }
 
 /* Scales C [m, n] unless beta is 0 or 1; returns the beta that is left. Without memory for a product oneDNN returns
@@ -50,10 +68,10 @@ void sgemm_onednn(enum CBLAS_ORDER order, enum CBLAS_TRANSPOSE op_A, enum CBLAS_
     dnnl_status_t status = dnnl_invalid_arguments;
     beta = scaled(m, n, beta, C, ldc);
     if (k > 0) { /* for k = 0 oneDNN leaves C as it is */
-        int granted = keep_to_this_thread();
+        kept before = enter();
         status = dnnl_sgemm(op_A == CblasNoTrans ? 'N' : 'T', op_B == CblasNoTrans ? 'N' : 'T', m, n, k, alpha, A, lda,
             B, ldb, beta, C, ldc);
-        give_back(granted);
+        leave(&before);
     }
     if (status != dnnl_success) /* it found no memory for its packed operands: OpenBLAS has its own */
         cblas_sgemm(order, op_A, op_B, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
@@ -100,9 +118,9 @@ static float float_of(uint16_t x) {
 void bf16_gemm_onednn(bool transposed_A, bool transposed_B, int64_t m, int64_t n, int64_t k, float alpha,
     const uint16_t *A, int64_t lda, const uint16_t *B, int64_t ldb, float beta, float *C, int64_t ldc) {
     beta = scaled(m, n, beta, C, ldc);
-    int granted = keep_to_this_thread();
+    kept before = enter();
     dnnl_status_t status = multiply_bf16(transposed_A, transposed_B, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
-    give_back(granted);
+    leave(&before);
     for (int64_t i = 0; i < m && status != dnnl_success; i++) /* it found no memory */
         for (int64_t j = 0; j < n; j++) {
             float sum = 0;
@@ -129,14 +147,14 @@ const char *onednn_kernels(void) {
 /* OpenMP keeps a thread's settings from the first time that they are set, in memory without which it ends the process:
  * so this happens here, where the memory has just been there. */
 static bool keep_settings(void) {
-    static _Thread_local bool kept;
-    void *room = kept ? NULL : malloc(1024);
-    if (!kept && !room)
+    static _Thread_local bool known;
+    void *room = known ? NULL : malloc(1024);
+    if (!known && !room)
         return false;
     free(room);
-    if (!kept)
+    if (!known)
         omp_set_num_threads(omp_get_max_threads());
-    kept = true;
+    known = true;
     return true;
 }
 
