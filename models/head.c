@@ -225,10 +225,8 @@ static void centre_rows(mo_tape *t, head_call *c) {
         c->of.Zs = mo_where(t, c->counted, c->of.Zs, mo_scalar(t, c->given, 0));
 }
 
-/* In an episode whose |mean|^2 is above FAR times the mean |row - mean|^2, float32 keeps too little of the distances:
- * in products of rows, each is rounded by |mean|^2 / 2^24. */
-#define FAR 64.0
-/* Above this, rounding hides the differences of the cosines, about |row - mean|^2 / |mean|^2. */
+/* Above this in place of MO_FAR_ROWS, rounding hides the differences of the cosines, about |row - mean|^2 / |mean|^2.
+ */
 #define TOO_FAR 0x1p20
 
 static bool lies_far(mo_tape *t, const head_call *c, double ratio) {
@@ -253,7 +251,7 @@ static bool may_keep_offset(mo_tape *t, const head_call *c) {
         return false;
     int64_t n = mo_dim(c->of.Zs, -2);
     mo_tensor *first = mo_slice(t, mo_stop_gradient(t, c->of.Zs), MO_AXIS(-2), 0, n < FIRST_ROWS ? n : FIRST_ROWS);
-    return !lies_far(t, &(head_call){.of.Zs = first, .given = MO_F32}, FAR);
+    return !lies_far(t, &(head_call){.of.Zs = first, .given = MO_F32}, MO_FAR_ROWS);
 }
 
 static void widen(mo_tape *t, head_call *c) {
@@ -270,7 +268,7 @@ static bool treat_offset(mo_tape *t, head_call *c) {
     bool narrow = c->given == MO_F32;
     if (is_free(c->head) && !may_keep_offset(t, c))
         centre_rows(t, c);
-    else if (c->head->offset == MO_OFFSET_WIDE && narrow && lies_far(t, c, FAR))
+    else if (c->head->offset == MO_OFFSET_WIDE && narrow && lies_far(t, c, MO_FAR_ROWS))
         widen(t, c);
     else if (c->head->offset == MO_OFFSET_ANGLE && narrow && lies_far(t, c, TOO_FAR))
         mo_fail(mo_tape_context(t), MO_NUMERICAL,
@@ -281,11 +279,11 @@ static bool treat_offset(mo_tape *t, head_call *c) {
 }
 
 bool mo_rows_lie_far(mo_tape *t, mo_tensor *Zs) {
-    return mo_tensor_dtype(Zs) == MO_F32 && lies_far(t, &(head_call){.of.Zs = Zs, .given = MO_F32}, FAR);
+    return mo_tensor_dtype(Zs) == MO_F32 && lies_far(t, &(head_call){.of.Zs = Zs, .given = MO_F32}, MO_FAR_ROWS);
 }
 
-/* The sum of K is n^2 |mean|^2, its trace n (|mean|^2 + spread). Where FAR spread is |mean|^2, these terms differ by a
- * part in FAR, far above their rounding. */
+/* The sum of K is n^2 |mean|^2, its trace n (|mean|^2 + spread). Where MO_FAR_ROWS spread is |mean|^2, these terms
+ * differ by a part in it, far above their rounding. */
 bool mo_gram_lies_far(mo_tape *t, mo_tensor *K) {
     if (mo_tensor_dtype(K) != MO_F32 || mo_numel(K) == 0)
         return false;
@@ -293,7 +291,7 @@ bool mo_gram_lies_far(mo_tape *t, mo_tensor *K) {
     double n = (double)mo_dim(K, -1);
     mo_tensor *mean = mo_sum(t, K, MO_AXES(-1, -2), MO_DROP_AXES);
     mo_tensor *trace = mo_sum(t, mo_diagonal(t, K), MO_AXIS(-1), MO_DROP_AXES);
-    return mo_least(t, mo_sub(t, mo_scale(t, trace, FAR * n, 0), mo_scale(t, mean, FAR + 1, 0))) < 0;
+    return mo_least(t, mo_sub(t, mo_scale(t, trace, MO_FAR_ROWS * n, 0), mo_scale(t, mean, MO_FAR_ROWS + 1, 0))) < 0;
 }
 
 /* Treats padding, classes without a support row and rows far from 0; reads no value if the support is complete. */

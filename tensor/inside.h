@@ -86,6 +86,10 @@ MO_API int64_t mo_csr_nnz(const mo_csr *A);
 
 /* ---- readouts of a batch of episodes in the host's memory, in one call without a tape ---- */
 
+/* In an episode whose |mean|^2 is above this times the mean |row - mean|^2, float32 keeps too little of the distances:
+ * in products of rows, each is rounded by |mean|^2 / 2^24. */
+#define MO_FAR_ROWS 64.0
+
 /* Ridge (X = Z, or [Z | 1] with a penalised bias) or Euclidean prototypes, of B episodes: support Zs [B, n, d], labels
  * or targets Ys [B, n, C], queries Zq [B, n_q, d], all contiguous, of one dtype. If logits [B, n_q, C] has memory, the
  * readout is fitted and applied; else its adjoint at logits_bar [B, n_q, C] is written to those of Zs_bar, Ys_bar (of a

@@ -20,10 +20,6 @@
 
 enum { ROWS = 4 /* rows that share one pass over the classes */ };
 
-/* Above this times the mean |row - mean|^2, the |mean|^2 leaves float32 too little of products of rows (models/head.c).
- */
-#define FAR 64
-
 /* One call; the entries of episode b follow from b. */
 typedef struct batch {
     const mo_readout *r;
@@ -184,6 +180,17 @@ static void turn(const real *A, int64_t m, int64_t n, real *At) {
             At[j * m + i] = A[i * n + j];
 }
 
+/* Y [n, C] += 1 1^T A for A [rows, C]: what the bias gives to each row, and its adjoint. */
+static void add_class_sums(const real *A, int64_t rows, int64_t C, real *Y, int64_t n) {
+    for (int64_t c = 0; c < C; c++) {
+        real own = 0;
+        for (int64_t i = 0; i < rows; i++)
+            own += A[i * C + c];
+        for (int64_t i = 0; i < n; i++)
+            Y[i * C + c] += own;
+    }
+}
+
 /* ---- labels ---- */
 
 /* Returns whether each row has a label and each class a row. */
@@ -228,7 +235,7 @@ static real penalty(const mo_readout *r, int64_t b) {
 
 /* ---- ridge ---- */
 
-/* Whether the mean's square is above FAR times the spread, by the sum of K, n^2 |mean|^2, and its trace. */
+/* Whether the mean's square is above MO_FAR_ROWS times the spread, by the sum of K, n^2 |mean|^2, and its trace. */
 static bool lies_far(const batch *s, int64_t b, const real *K) {
     const mo_readout *r = s->r;
     double sum = 0, trace = 0, n = (double)r->n;
@@ -246,7 +253,7 @@ static bool lies_far(const batch *s, int64_t b, const real *K) {
         sum = dot(total_row, total_row, r->d);
     }
     double mean = sum / (n * n), spread = trace / n - mean;
-    return !(mean <= FAR * spread);
+    return !(mean <= MO_FAR_ROWS * spread);
 }
 
 /* Makes the system of K = X X^T and its right-hand side. */
@@ -284,13 +291,8 @@ static void ridge_logits(const void *of, task_range some) {
         } else
             turn(D, r->d, r->C, W);
         multiply(EPISODE(r->Zq, r->n_q * r->d), W, r->n_q, r->d, r->C, logits);
-        for (int64_t c = 0; r->bias && c < r->C; c++) {
-            real own = 0;
-            for (int64_t i = 0; i < r->n; i++)
-                own += D[i * r->C + c];
-            for (int64_t i = 0; i < r->n_q; i++)
-                logits[i * r->C + c] += own;
-        }
+        if (r->bias)
+            add_class_sums(D, r->n, r->C, logits, r->n_q);
     }
 }
 
@@ -334,13 +336,8 @@ static void pull_queries(const void *of, task_range some) {
             continue;
         }
         multiply(EPISODE(r->Zs, r->n * r->d), W_bar, r->n, r->d, r->C, G);
-        for (int64_t c = 0; r->bias && c < r->C; c++) {
-            real own = 0;
-            for (int64_t i = 0; i < r->n_q; i++)
-                own += bar[i * r->C + c];
-            for (int64_t i = 0; i < r->n; i++)
-                G[i * r->C + c] += own;
-        }
+        if (r->bias)
+            add_class_sums(bar, r->n_q, r->C, G, r->n);
     }
 }
 
@@ -396,7 +393,7 @@ static void fit_prototypes(const void *of, task_range some) {
         compare(true, EPISODE(r->Zq, r->n_q * r->d), P, r->n_q, r->d, r->C, logits);
         double norms = dot(P, P, r->C * r->d) / (double)r->C;
         double distances = lane_sum_row(logits, r->n_q * r->C) / (double)(r->n_q * r->C);
-        if (sizeof(real) == sizeof(float) && !(norms <= FAR * distances)) /* P would be rounded too coarsely */
+        if (sizeof(real) == sizeof(float) && !(norms <= MO_FAR_ROWS * distances)) /* P would be rounded too coarsely */
             atomic_store(s->left, true);
         for (int64_t i = 0; i < r->n_q * r->C; i++)
             logits[i] = -logits[i];
