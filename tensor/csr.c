@@ -35,6 +35,30 @@ static bool check_columns(mo_context *ctx, int64_t columns, int64_t nnz, const i
     return true;
 }
 
+/* The matrix of three tensors on the host's list, which it owns from now on; releases them on failure. */
+static mo_csr *csr_of(
+    mo_context *ctx, int64_t rows, int64_t columns, mo_tensor *row_pointer, mo_tensor *column, mo_tensor *values) {
+    mo_csr *A = mo_ok(ctx) ? mo_host_alloc(ctx, sizeof *A) : NULL;
+    if (!A) {
+        mo_tensor_release(row_pointer);
+        mo_tensor_release(column);
+        mo_tensor_release(values);
+        return NULL;
+    }
+    *A = (mo_csr){.ctx = ctx,
+        .rows = rows,
+        .columns = columns,
+        .nnz = mo_numel(column),
+        .row_pointer = row_pointer,
+        .column = column,
+        .values = values};
+    ctx->n_csr++;
+    mo_tensor_unlist(A->row_pointer);
+    mo_tensor_unlist(A->column);
+    mo_tensor_unlist(A->values);
+    return A;
+}
+
 mo_csr *mo_csr_create(mo_context *ctx, int64_t rows, int64_t columns, const int64_t *row_pointer, const int32_t *column,
     mo_dtype dtype, const void *values) {
     if (!mo_ok(ctx))
@@ -49,25 +73,34 @@ mo_csr *mo_csr_create(mo_context *ctx, int64_t rows, int64_t columns, const int6
     }
     if (!check_pointers(ctx, rows, columns, row_pointer) || !check_columns(ctx, columns, row_pointer[rows], column))
         return NULL;
-    mo_csr *A = mo_host_alloc(ctx, sizeof *A);
-    if (!A)
-        return NULL;
-    *A = (mo_csr){.ctx = ctx, .rows = rows, .columns = columns, .nnz = row_pointer[rows]};
-    ctx->n_csr++;
-    A->row_pointer = mo_tensor_create_from(ctx, MO_I64, 1, (int64_t[]){rows + 1}, row_pointer);
-    A->column = mo_tensor_create_from(ctx, MO_I32, 1, &A->nnz, column);
-    A->values =
-        values ? mo_tensor_create_from(ctx, dtype, 1, &A->nnz, values) : mo_tensor_create(ctx, dtype, 1, &A->nnz);
-    mo_tensor_unlist(A->row_pointer);
-    mo_tensor_unlist(A->column);
-    mo_tensor_unlist(A->values);
+    int64_t nnz = row_pointer[rows];
+    mo_tensor *V = values ? mo_tensor_create_from(ctx, dtype, 1, &nnz, values) : mo_tensor_create(ctx, dtype, 1, &nnz);
     if (!values)
-        mo_tensor_fill(A->values, 1);
-    if (!mo_ok(ctx)) {
-        mo_csr_release(A);
-        return NULL;
-    }
-    return A;
+        mo_tensor_fill(V, 1);
+    return csr_of(ctx, rows, columns, mo_tensor_create_from(ctx, MO_I64, 1, (int64_t[]){rows + 1}, row_pointer),
+        mo_tensor_create_from(ctx, MO_I32, 1, &nnz, column), V);
+}
+
+/* A tensor of a host array: on a CPU, the array itself. If it is taken, the tensor frees it. */
+static mo_tensor *host_tensor(mo_context *ctx, mo_dtype dtype, int64_t n, const void *array, bool taken) {
+    mo_view memory = {.data = (void *)(uintptr_t)array, .dtype = dtype, .ndim = 1, .shape = {n}, .stride = {1}};
+    bool wraps = mo_context_device(ctx) == MO_CPU;
+    mo_tensor *T = wraps ? mo_tensor_wrap(ctx, &memory, taken ? free : NULL, memory.data)
+                         : mo_tensor_create_from(ctx, dtype, 1, &n, array);
+    if (taken && (!wraps || mo_is_null(T)))
+        free(memory.data);
+    return T;
+}
+
+mo_csr *mo_csr_wrap(mo_context *ctx, int64_t rows, int64_t columns, const int64_t *row_pointer, const int32_t *column,
+    mo_dtype dtype, const void *values, unsigned taken) {
+    bool given = row_pointer && column && values;
+    if (mo_ok(ctx) && given && check_pointers(ctx, rows, columns, row_pointer))
+        check_columns(ctx, columns, row_pointer[rows], column);
+    int64_t nnz = mo_ok(ctx) && given ? row_pointer[rows] : 0;
+    mo_tensor *P = host_tensor(ctx, MO_I64, rows + 1, row_pointer, taken & MO_CSR_ROW_POINTER);
+    mo_tensor *C = host_tensor(ctx, MO_I32, nnz, column, taken & MO_CSR_COLUMN);
+    return csr_of(ctx, rows, columns, P, C, host_tensor(ctx, dtype, nnz, values, taken & MO_CSR_VALUES));
 }
 
 /* The three arrays of a matrix in host memory. */
@@ -75,9 +108,12 @@ typedef struct host_csr {
     int64_t *row_pointer;
     int32_t *column;
     char *values;
+    bool borrowed; /* of a matrix on a CPU */
 } host_csr;
 
 static void free_host(host_csr *h) {
+    if (h->borrowed)
+        return;
     free(h->row_pointer);
     free(h->column);
     free(h->values);
@@ -93,8 +129,13 @@ static bool allocate_host(mo_context *ctx, int64_t rows, int64_t nnz, size_t val
     return false;
 }
 
-static bool download(const mo_csr *A, host_csr *h) {
+static bool read_host(const mo_csr *A, host_csr *h) {
     size_t value_bytes = mo_dtype_size(A->values->dtype);
+    if (mo_context_device(A->ctx) == MO_CPU) {
+        mo_csr_view v = mo_view_csr(A);
+        *h = (host_csr){v.row_pointer.data, v.column.data, v.values.data, true};
+        return mo_ok(A->ctx);
+    }
     if (!allocate_host(A->ctx, A->rows, A->nnz, value_bytes, h))
         return false;
     mo_tensor_read(A->row_pointer, h->row_pointer, (size_t)(A->rows + 1) * sizeof *h->row_pointer);
@@ -122,12 +163,14 @@ static void transpose_host(const mo_csr *A, const host_csr *a, host_csr *b) {
 static mo_csr *transposed_copy(const mo_csr *A) {
     host_csr a = {0}, b = {0};
     mo_csr *T = NULL;
-    if (download(A, &a) && allocate_host(A->ctx, A->columns, A->nnz, mo_dtype_size(A->values->dtype), &b)) {
+    if (read_host(A, &a) && allocate_host(A->ctx, A->columns, A->nnz, mo_dtype_size(A->values->dtype), &b)) {
         transpose_host(A, &a, &b);
-        T = mo_csr_create(A->ctx, A->columns, A->rows, b.row_pointer, b.column, A->values->dtype, b.values);
+        T = mo_csr_wrap(
+            A->ctx, A->columns, A->rows, b.row_pointer, b.column, A->values->dtype, b.values, MO_CSR_ARRAYS);
+    } else {
+        free_host(&b);
     }
     free_host(&a);
-    free_host(&b);
     return T;
 }
 
@@ -169,12 +212,12 @@ mo_code mo_csr_declare_symmetric(mo_csr *A) {
         return ctx->status.code;
     host_csr h = {0};
     mo_csr *T = NULL;
-    bool read = A->rows == A->columns && mo_ok(ctx) && download(A, &h);
+    bool read = A->rows == A->columns && mo_ok(ctx) && read_host(A, &h);
     if (read && !columns_rise(&h, A->rows)) { /* the transpose has rising columns, and is symmetric if A is */
         free_host(&h);
         h = (host_csr){0};
         T = transposed_copy(A);
-        read = T && download(T, &h);
+        read = T && read_host(T, &h);
     }
     int64_t *next = read ? mo_host_array(ctx, A->rows, sizeof *next) : NULL;
     bool same = next && equals_transpose(&h, A->rows, mo_dtype_size(A->values->dtype), next);

@@ -37,6 +37,22 @@ TEST_OF(transposing_moves_entries_and_sorts_rows, mo_context *ctx) {
     assert_true(mo_ok(ctx));
 }
 
+TEST_OF(wrapped_arrays_are_not_copied_and_taken_ones_are_freed, mo_context *ctx) {
+    int64_t pointer[] = {0, 2, 3};
+    int32_t column[] = {2, 1, 0};
+    double *value = mo_host_array(ctx, 3, sizeof *value);
+    for (int i = 0; i < 3; i++)
+        value[i] = i;
+    HELD(mo_csr) *A = mo_csr_wrap(ctx, 2, 3, pointer, column, MO_F64, value, MO_CSR_VALUES);
+    if (mo_context_device(ctx) == MO_CPU)
+        assert_ptr_equal(mo_view_csr(A).column.data, column);
+    assert_int_equal(mo_csr_nnz(mo_csr_transposed(A)), 3);
+    expect_ok(ctx);
+    double *lost = mo_host_array(ctx, 1, sizeof *lost);
+    assert_null(mo_csr_wrap(ctx, 1, 1, pointer, column, MO_F64, lost, MO_CSR_VALUES));
+    assert_told(ctx, MO_INVALID, "csr: column 2 of entry 0, expected 0 to 0");
+}
+
 TEST_OF(symmetry_is_checked_not_believed, mo_context *ctx) {
     HELD(mo_csr) *A = mo_csr_create(ctx, 2, 2, (int64_t[]){0, 2, 3}, (int32_t[]){1, 0, 0}, MO_F32, (float[]){5, 1, 5});
     assert_int_equal(mo_csr_declare_symmetric(A), MO_OK);

@@ -1,5 +1,6 @@
 /* tests/train/test_example_rows.c - rows of examples: sums made for one model, counts against a dense matrix, no leak
  * of the queried links, bad input. */
+#include "tensor/objects.h"
 #include "tests/copies.h"
 #include "tests/train/eval_table.h"
 #include "train/evaluation/evaluation.h"
@@ -29,6 +30,32 @@ static mo_tensor *embed_copies(
     mo_example_kernels_gram(k, node, SOME, node, SOME, K);
     expect_ok(ctx);
     return Z;
+}
+
+/* The width for a graph of which only its sizes are read. */
+static int width_of(mo_context *ctx, int64_t nodes, int64_t edges, int dim, const char *folder) {
+    mo_graph graph = {.ctx = ctx, .name = "large", .nodes = nodes, .nnz = 2 * edges, .graphs = 1};
+    mo_feature_options o = example_features(folder);
+    o.dim = dim;
+    return mo_node_width(&graph, o, 6);
+}
+
+TEST_OF(a_graph_of_many_nodes_has_fewer_columns, scratch *s) {
+    static const struct {
+        int64_t nodes;
+        int dim, width;
+    } row[] = {{0, 256, 256}, {375000, 256, 256}, {400000, 256, 240}, {1000000, 256, 96}, {1000000, 80, 80},
+        {1200000, 256, 80}, {3000000, 256, 64}, {3000000, 48, 48}, {3000000, 16, 16}};
+    for (int i = 0; i < (int)(sizeof row / sizeof *row); i++)
+        assert_int_equal(width_of(s->ctx, row[i].nodes, row[i].nodes, row[i].dim, NULL), row[i].width);
+    s->ctx->memory = (int64_t)12 << 30;
+    assert_int_equal(width_of(s->ctx, 300000, 3000000, 256, NULL), 256);
+    assert_int_equal(width_of(s->ctx, 10000000, 100000000, 256, NULL), 32);
+    s->ctx->memory = 1 << 20;
+    assert_int_equal(width_of(s->ctx, 300000, 3000000, 256, NULL), 256);
+    assert_int_equal(width_of(s->ctx, 1000000, 10000000, 256, scratch_folder(s, "sums")), 32);
+    s->ctx->memory = 0;
+    expect_ok(s->ctx);
 }
 
 TEST_OF(sums_made_for_one_model_are_its_sums_of_all_hops, scratch *s) {

@@ -1,11 +1,11 @@
 /* train/features/feature_memory.c - the memory that features need, compared with the memory that there is.
  *
- * The SVD of the adjacency needs two matrices of n rows and d + 16 columns, and a block of rows of a third (svd.c). If
- * the nodes have features, this result is held while the SVD of the features needs three more matrices, which are
- * narrower if there are few features. About fifty small float64 matrices (ritz.c), as measured, and the libraries'
- * memory are added. The hop stack is made after all of these are freed, but for the bases of separate blocks; a few
- * hops stay in memory while it is written. Afterwards the features are held, beside what their user holds and encodes:
- * rows, and three float64 matrices as wide as these (a Gram matrix and its factors). */
+ * The SVD of the adjacency needs two matrices of n rows and d + 16 columns, a block of rows of a third (svd.c), and its
+ * result. If the nodes have features, this result is held while the SVD of the features needs two more matrices and a
+ * transpose, or one matrix if there are few features. About fifty small float64 matrices (ritz.c), as measured, and the
+ * libraries' memory are added. The hop stack is made after all of these are freed, but for the bases of separate
+ * blocks; a few hops stay in memory while it is written. Afterwards the features are held, beside what their user holds
+ * and encodes: rows, and three float64 matrices as wide as these (a Gram matrix and its factors). */
 #include "train/features/feature_memory.h"
 
 #include "tensor/files/foreign_text.h"
@@ -32,13 +32,14 @@ static double encoding_bytes(const mo_feature_options *o) {
 double mo_estimate_memory(const mo_graph *graph, const mo_feature_options *o, int64_t kept) {
     bool blocks = o->form == MO_ROWS_PER_EXAMPLE;
     double n = (double)graph->nodes, hop = n * o->dim * REAL;
-    double q = o->dim + MO_SVD_OVERSAMPLING, narrow = fmin(q, (double)graph->features);
-    double copies = 16 * (double)graph->feature_nnz; /* of the node features, and of their transpose */
-    double svd = SMALL * q * q + fmax((2 * n + fmin(n, MO_TALL_ROWS)) * q * REAL, hop + 3 * n * narrow * REAL + copies);
+    double q = o->dim + MO_SVD_OVERSAMPLING, wide = (double)graph->features;
+    bool exact = wide <= fmax(q, MO_SVD_EXACT_BELOW); /* then the SVD needs no transpose of the node features */
+    double attributes = exact ? n * wide * REAL : 2 * n * q * REAL + 8 * (double)graph->feature_nnz;
+    double svd = SMALL * q * q + hop + fmax((2 * n + fmin(n, MO_TALL_ROWS)) * q * REAL, hop + attributes);
     double bases = blocks ? 2 * hop : 0;
     double written = !blocks ? 3 : o->reader ? 1 : MO_DIFFUSED + 4; /* hops in memory while a file is written */
     double making = !kept ? bases + written * hop : blocks && !o->reader ? 2 * bases : 0;
-    double wide = (double)o->beside, using = n * wide * REAL + GRAM * wide * wide + encoding_bytes(o);
+    double beside = (double)o->beside, using = n * beside * REAL + GRAM * beside * beside + encoding_bytes(o);
     double base = 24 * n + 12 * (double)graph->nnz + 8 * (double)graph->feature_nnz + LIBRARIES;
     return base + fmax(bases + ARENA * svd, (double)kept * hop + fmax(making, ARENA * using));
 }

@@ -55,15 +55,10 @@ mo_csr *mo_normalize_block(mo_context *ctx, int64_t first, int64_t n, const int6
     int32_t *moved = mo_host_array(ctx, nnz, sizeof *moved);
     void *value = mo_host_array(ctx, nnz, mo_dtype_size(real));
     double *degree = mo_host_array(ctx, n, sizeof *degree);
-    mo_csr *A = NULL;
-    if (mo_ok(ctx) && move_columns(ctx, column + start, nnz, first, n, moved)) {
+    if (mo_ok(ctx) && move_columns(ctx, column + start, nnz, first, n, moved))
         fill_normalized(pointer, moved, n, weight ? weight + start : NULL, degree, real, value);
-        A = mo_csr_create(ctx, n, n, pointer, moved, real, value);
-    }
-    free(pointer);
-    free(moved);
-    free(value);
     free(degree);
+    mo_csr *A = mo_csr_wrap(ctx, n, n, pointer, moved, real, value, MO_CSR_ARRAYS);
     if (A && mo_csr_declare_symmetric(A) != MO_OK) {
         mo_csr_release(A);
         return NULL;
@@ -78,13 +73,10 @@ mo_csr *mo_normalized_adjacency(const mo_graph *graph, mo_dtype real) {
 }
 
 mo_csr *mo_feature_block(mo_context *ctx, const mo_graph *graph, int64_t first, int64_t n) {
-    int64_t *pointer = mo_ok(ctx) ? moved_pointers(ctx, graph->feature_pointer + first, n) : NULL;
     int64_t start = graph->feature_pointer[first];
-    mo_csr *X = pointer ? mo_csr_create(ctx, n, graph->features, pointer, graph->feature_column + start, MO_F32,
-                              graph->feature_value + start)
-                        : NULL;
-    free(pointer);
-    return X;
+    int64_t *moved = start > 0 && mo_ok(ctx) ? moved_pointers(ctx, graph->feature_pointer + first, n) : NULL;
+    return mo_csr_wrap(ctx, n, graph->features, start > 0 ? moved : graph->feature_pointer + first,
+        graph->feature_column + start, MO_F32, graph->feature_value + start, MO_CSR_ROW_POINTER * (start > 0));
 }
 
 bool mo_features_fit_products(const mo_graph *graph) {

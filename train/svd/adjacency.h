@@ -11,8 +11,8 @@
  * NULL on failure. */
 mo_csr *mo_normalize_block(mo_context *ctx, int64_t first, int64_t n, const int64_t *row_pointer, const int32_t *column,
     const float *weight, mo_dtype real);
-/* The features [n, graph->features] float32 of the n nodes from `first` on, in the given context. Returns NULL on
- * failure. */
+/* The features [n, graph->features] float32 of the n nodes from `first` on, in the given context; on a CPU the graph's
+ * own, which must outlive the matrix. Returns NULL on failure. */
 mo_csr *mo_feature_block(mo_context *ctx, const mo_graph *graph, int64_t first, int64_t n);
 /* Returns whether all features are at most 1e18 in magnitude, so that float32 can sum up their squares; raises at the
  * first that is larger or not a number. */

@@ -130,7 +130,7 @@ static mo_tensor *ritz_project(mo_tape *t, const mo_csr *A, mo_tensor *const pan
     int64_t mark = t->n_tensors;
     mo_tall_product_into(t, -1, Q, mo_cast(t, C, Q->dtype), 1, W);
     mo_tensor *G12 = mo_tall_gram(t, Q, W), *G22 = mo_tall_gram(t, W, W);
-    mo_tensor *H = ritz_projected(t, C, G12, G22, mo_tall_image_gram(t, A, W));
+    mo_tensor *H = ritz_projected(t, C, G12, G22, mo_tall_image_gram(t, A, W, W));
     mo_tape_sweep(t, mark, (mo_tensor *[]){G12, G22, H}, 3);
     *B = basis_change(t, mo_tall_gram(t, Q, Q), G12, G22, ritz_epsilon(Q), largest_image(t, C, G22));
     mo_tape_sweep(t, mark, (mo_tensor *[]){H, *B}, 2);
@@ -155,24 +155,6 @@ double mo_reorthonormalize(mo_tape *t, mo_tensor *U) {
     return defect;
 }
 
-/* The first columns of Q := Q X + W Y, where B = [X; Y] (W is not read if B has as many rows as Q columns), in blocks
- * of rows. Returns these columns. */
-static mo_tensor *ritz_vectors(mo_tape *t, mo_tensor *const panel[2], mo_tensor *B) {
-    int64_t n = mo_dim(panel[0], 0), q = mo_dim(panel[0], 1), wanted = mo_dim(B, 1);
-    mo_tensor *U = mo_slice(t, panel[0], MO_AXIS(1), 0, wanted);
-    for (int64_t i = 0; i < n && mo_ok(t->ctx); i += MO_TALL_ROWS) {
-        int64_t end = i + MO_TALL_ROWS < n ? i + MO_TALL_ROWS : n, mark = t->n_tensors;
-        mo_tensor *rows = mo_tape_tensor(t, U->dtype, 2, (int64_t[]){end - i, wanted});
-        for (int part = 0; part < mo_dim(B, 0) / q; part++)
-            mo_matmul_into(1, mo_slice(t, panel[part], MO_AXIS(0), i, end),
-                mo_slice(t, B, MO_AXIS(0), part * q, (part + 1) * q), part, rows);
-        if (mo_ok(t->ctx))
-            mo_tensor_copy(mo_slice(t, U, MO_AXIS(0), i, end), rows);
-        mo_tape_sweep(t, mark, NULL, 0);
-    }
-    return U;
-}
-
 double mo_ritz_pairs(mo_tape *t, const mo_csr *A, mo_tensor *const panel[2], bool images, int64_t wanted,
     double rounding, double *theta) {
     mo_tensor *Q = panel[0], *B = mo_null_tensor(t->ctx);
@@ -185,7 +167,7 @@ double mo_ritz_pairs(mo_tape *t, const mo_csr *A, mo_tensor *const panel[2], boo
     mo_tape_sweep(t, mark, (mo_tensor *[]){Y, B}, 2);
     mo_tensor *W = mo_cast(t, images ? mo_matmul(t, B, Y) : Y, Q->dtype);
     mo_tape_sweep(t, mark, &W, 1);
-    mo_tensor *U = ritz_vectors(t, panel, W);
+    mo_tensor *U = mo_tall_combine(t, panel, W);
     double defect = mo_reorthonormalize(t, U);
     mo_tape_sweep(t, mark, NULL, 0);
     return defect;

@@ -34,7 +34,7 @@ enum { MOST_ITERATIONS = 300, ROW_BLOCK = 2048, SIGN_ROWS = 512, LARGE = 80000 /
 
 typedef struct problem {
     mo_tape *t;
-    const mo_csr *A, *At;
+    const mo_csr *A;
     const mo_svd_options *options;
     mo_dtype real;
     int64_t n, m, r, q;
@@ -85,7 +85,6 @@ static bool set_up(problem *p) {
     int64_t side = p->n < p->m ? p->n : p->m;
     if (!check_rank(p, side))
         return false;
-    p->At = mo_csr_transposed(A);
     p->real = A->values->dtype;
     p->epsilon = p->real == MO_F64 ? DBL_EPSILON : (double)FLT_EPSILON;
     p->rounding = 64 * p->epsilon;
@@ -126,15 +125,14 @@ static mo_tensor *vector_of(const problem *p, const double *x) {
     return mo_cast(p->t, mo_from(p->t, MO_F64, 1, &p->r, x), p->real);
 }
 
-/* |AV - U diag(s)|_F / |A|_F, in blocks of rows, since AV - U diag(s) is as large as U. */
-static double residual_of(problem *p, mo_tensor *AV, mo_tensor *U, mo_tensor *s) {
+/* |A V - U diag(s)|_F / |A|_F, in blocks of rows, since A V is as large as U. */
+static double residual_of(problem *p, mo_tensor *V, mo_tensor *U, mo_tensor *s) {
     mo_tape *t = p->t;
-    int64_t blocks = (p->n + ROW_BLOCK - 1) / ROW_BLOCK;
     double sum = 0;
-    for (int64_t b = 0; b < blocks && mo_ok(t->ctx); b++) {
-        int64_t i = b * ROW_BLOCK, end = i + ROW_BLOCK < p->n ? i + ROW_BLOCK : p->n, mark = t->n_tensors;
+    for (int64_t i = 0; i < p->n && mo_ok(t->ctx); i += ROW_BLOCK) {
+        int64_t end = i + ROW_BLOCK < p->n ? i + ROW_BLOCK : p->n, mark = t->n_tensors;
         mo_tensor *US = mo_mul(t, mo_slice(t, U, MO_AXIS(0), i, end), s);
-        sum += sum_of_squares(t, mo_sub(t, mo_slice(t, AV, MO_AXIS(0), i, end), US));
+        sum += sum_of_squares(t, mo_sub(t, mo_tall_image(t, p->A, V, i, end), US));
         mo_tape_sweep(t, mark, NULL, 0);
     }
     return p->norm > 0 ? sqrt(sum) / p->norm : 0;
@@ -166,7 +164,7 @@ static void svd_symmetric_exact(problem *p, double *theta, double *s, mo_svd_fac
         return;
     put_values(p, theta, s, svd);
     svd->orthogonality = mo_reorthonormalize(t, svd->U);
-    svd->residual = residual_of(p, mo_spmm(t, p->A, svd->U), svd->U, mo_mul(t, svd->S, svd->sign));
+    svd->residual = residual_of(p, svd->U, svd->U, mo_mul(t, svd->S, svd->sign));
 }
 
 /* Q := A Q, or orth(A Q). Swaps the panels. */
@@ -191,7 +189,7 @@ static void svd_symmetric_iterate(problem *p, mo_tensor **panel, int count) {
     }
 }
 
-/* Replaces panel[0] by the Ritz vectors and computes their residual through panel[1]. */
+/* Replaces panel[0] by the Ritz vectors and computes their residual. */
 static void svd_symmetric_extract(
     problem *p, mo_tensor **panel, int64_t wanted, double *theta, double *s, mo_svd_factors *svd) {
     mo_tape *t = p->t;
@@ -201,9 +199,7 @@ static void svd_symmetric_extract(
         return;
     put_values(p, theta, s, svd);
     svd->U = mo_slice(t, panel[0], MO_AXIS(1), 0, p->r);
-    mo_tensor *AU = mo_slice(t, panel[1], MO_AXIS(1), 0, p->r);
-    mo_tall_spmm(p->A, svd->U, AU);
-    svd->residual = residual_of(p, AU, svd->U, mo_mul(t, svd->S, svd->sign));
+    svd->residual = residual_of(p, svd->U, svd->U, mo_mul(t, svd->S, svd->sign));
 }
 
 /* Power iterations, two at a time and starting from the Ritz vectors, until the residual is at the level of rounding,
@@ -246,7 +242,10 @@ static void decompose_symmetric(problem *p, double *theta, double *s, mo_svd_fac
 
 /* A X or A^T X; no other tensor stays on the tape. */
 static mo_tensor *svd_general_product(problem *p, bool transposed, mo_tensor *X) {
-    mo_tensor *Y = transposed ? mo_spmm(p->t, p->At, X) : mo_spmm(p->t, p->A, X);
+    const mo_csr *M = transposed ? mo_csr_transposed(p->A) : p->A;
+    mo_tensor *Y = mo_ok(p->t->ctx) ? mo_tall_create(p->t, p->real, M->rows, mo_dim(X, 1)) : mo_null_tensor(p->t->ctx);
+    if (mo_ok(p->t->ctx))
+        mo_tall_spmm(M, X, Y);
     mo_tape_sweep(p->t, p->mark, &Y, 1);
     return Y;
 }
@@ -278,22 +277,33 @@ static mo_tensor *svd_general_iterate(problem *p, mo_tensor *Q, int count) {
     return Q;
 }
 
-static void svd_general_extract(problem *p, mo_tensor *Q, double *theta, double *s, mo_svd_factors *svd) {
+/* A^T Q. If A has no more columns than Q, its rows are unfolded, some at a time, and A is not transposed. */
+static mo_tensor *general_image(problem *p, mo_tensor *Q) {
     mo_tape *t = p->t;
-    mo_tensor *B = mo_spmm(p->t, p->At, Q);
-    mo_tensor *W = mo_cast(t, mo_leading_eigenvectors(t, mo_tall_gram(t, B, B), p->r, p->rounding, theta), p->real);
+    if (p->q < p->m)
+        return mo_spmm(t, mo_csr_transposed(p->A), Q);
+    mo_tensor *product = mo_tall_image_gram(t, p->A, Q, mo_eye(t, p->real, p->m));
+    return mo_cast(t, mo_transpose(t, product), p->real);
+}
+
+/* Replaces the first `wanted` columns of Q by left singular vectors. */
+static void svd_general_extract(
+    problem *p, mo_tensor *Q, int64_t wanted, double *theta, double *s, mo_svd_factors *svd) {
+    mo_tape *t = p->t;
+    mo_tensor *B = general_image(p, Q);
+    mo_tensor *W = mo_cast(t, mo_leading_eigenvectors(t, mo_tall_gram(t, B, B), wanted, p->rounding, theta), p->real);
     if (!mo_ok(t->ctx))
         return;
-    for (int64_t j = 0; j < p->r; j++)
+    for (int64_t j = 0; j < wanted; j++)
         theta[j] = sqrt(fmax(theta[j], 0));
     put_singular_values(p, theta, s);
     svd->S = vector_of(p, s);
-    svd->U = mo_matmul(t, Q, W);
+    svd->U = mo_slice(t, mo_tall_combine(t, (mo_tensor *[]){Q, NULL}, W), MO_AXIS(1), 0, p->r);
     for (int64_t j = 0; j < p->r; j++) /* rounding would decide the direction of V's other columns */
         theta[j] = s[j] > sqrt(p->epsilon) * s[0] ? s[j] : 0;
-    svd->V = mo_div_or_zero(t, mo_matmul(t, B, W), vector_of(p, theta));
+    svd->V = mo_div_or_zero(t, mo_matmul(t, B, mo_slice(t, W, MO_AXIS(1), 0, p->r)), vector_of(p, theta));
     svd->orthogonality = mo_reorthonormalize(t, svd->U);
-    svd->residual = residual_of(p, mo_spmm(t, p->A, svd->V), svd->U, svd->S);
+    svd->residual = residual_of(p, svd->V, svd->U, svd->S);
 }
 
 /* Power iterations, four at a time, until the residual is at the level of rounding, or near it and no longer
@@ -304,7 +314,7 @@ static void svd_general_converge(problem *p, mo_tensor *Q, double *theta, double
         if (done > 0)
             mo_tape_sweep(p->t, p->mark, &Q, 1);
         Q = svd_general_iterate(p, Q, 4);
-        svd_general_extract(p, Q, theta, s, svd);
+        svd_general_extract(p, Q, p->q, theta, s, svd);
         if (has_converged(p, svd->residual, before))
             return;
         before = svd->residual;
@@ -318,7 +328,7 @@ static void decompose_general(problem *p, double *theta, double *s, mo_svd_facto
         svd_general_converge(p, Q, theta, s, svd);
         return;
     }
-    svd_general_extract(p, svd_general_iterate(p, Q, count), theta, s, svd);
+    svd_general_extract(p, svd_general_iterate(p, Q, count), p->r, theta, s, svd);
 }
 
 /* ---- the signs of columns, which a decomposition leaves arbitrary ---- */

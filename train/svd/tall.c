@@ -107,16 +107,22 @@ mo_tensor *mo_tall_gram(mo_tape *t, mo_tensor *X, mo_tensor *Y) {
     return sum;
 }
 
-mo_tensor *mo_tall_image_gram(mo_tape *t, const mo_csr *A, mo_tensor *X) {
-    int64_t n = mo_dim(X, 0), q = mo_dim(X, 1);
-    mo_tensor *sum = mo_full(t, MO_F64, 2, (int64_t[]){q, q}, 0);
+mo_tensor *mo_tall_image(mo_tape *t, const mo_csr *A, mo_tensor *Y, int64_t first, int64_t end) {
+    mo_tensor *image = mo_tape_tensor(t, Y->dtype, 2, (int64_t[]){end - first, mo_dim(Y, 1)});
+    if (!mo_ok(t->ctx))
+        return image;
+    mo_view x = mo_tensor_view(Y), y = mo_tensor_view(image);
+    mo_spmm_into(A, first, &x, &y);
+    return image;
+}
+
+mo_tensor *mo_tall_image_gram(mo_tape *t, const mo_csr *A, mo_tensor *X, mo_tensor *Y) {
+    int64_t n = mo_dim(X, 0);
+    mo_tensor *sum = mo_full(t, MO_F64, 2, (int64_t[]){mo_dim(X, 1), mo_dim(Y, 1)}, 0);
     int64_t mark = t->n_tensors;
     for (int64_t i = 0; i < n && mo_ok(t->ctx); i += SUM_ROWS) {
         int64_t end = tall_smaller(n, i + SUM_ROWS);
-        mo_tensor *image = mo_tape_tensor(t, X->dtype, 2, (int64_t[]){end - i, q});
-        mo_view x = mo_tensor_view(X), y = mo_tensor_view(image);
-        mo_spmm_into(A, i, &x, &y);
-        add_gram(t, mo_slice(t, X, MO_AXIS(0), i, end), image, sum);
+        add_gram(t, mo_slice(t, X, MO_AXIS(0), i, end), mo_tall_image(t, A, Y, i, end), sum);
         mo_tape_sweep(t, mark, NULL, 0);
     }
     return sum;
@@ -162,6 +168,22 @@ void mo_tall_multiply(mo_tape *t, mo_tensor *X, mo_tensor *R, bool upper) {
         }
         mo_tape_sweep(t, mark, NULL, 0);
     }
+}
+
+mo_tensor *mo_tall_combine(mo_tape *t, mo_tensor *const panel[2], mo_tensor *B) {
+    int64_t n = mo_dim(panel[0], 0), q = mo_dim(panel[0], 1), wanted = mo_dim(B, 1);
+    mo_tensor *U = mo_slice(t, panel[0], MO_AXIS(1), 0, wanted);
+    for (int64_t i = 0; i < n && mo_ok(t->ctx); i += SUM_ROWS) {
+        int64_t end = i + SUM_ROWS < n ? i + SUM_ROWS : n, mark = t->n_tensors;
+        mo_tensor *rows = mo_tape_tensor(t, U->dtype, 2, (int64_t[]){end - i, wanted});
+        for (int part = 0; part < mo_dim(B, 0) / q; part++)
+            mo_matmul_into(1, mo_slice(t, panel[part], MO_AXIS(0), i, end),
+                mo_slice(t, B, MO_AXIS(0), part * q, (part + 1) * q), part, rows);
+        if (mo_ok(t->ctx))
+            mo_tensor_copy(mo_slice(t, U, MO_AXIS(0), i, end), rows);
+        mo_tape_sweep(t, mark, NULL, 0);
+    }
+    return U;
 }
 
 void mo_tall_spmm(const mo_csr *A, mo_tensor *X, mo_tensor *Y) {

@@ -11,10 +11,15 @@ enum { MO_TALL_ROWS = 32768 /* rows of a block; in BLAS a row's rounding depends
 mo_tensor *mo_tall_create(mo_tape *t, mo_dtype real, int64_t rows, int64_t columns);
 /* X^T Y [columns of X, columns of Y] in float64, summed over blocks of rows; X may be Y. */
 mo_tensor *mo_tall_gram(mo_tape *t, mo_tensor *X, mo_tensor *Y);
-/* X^T A X in float64, in the same blocks, whose rows of A X are all that is held of A X. */
-mo_tensor *mo_tall_image_gram(mo_tape *t, const mo_csr *A, mo_tensor *X);
+/* Rows first .. end - 1 of A Y. */
+mo_tensor *mo_tall_image(mo_tape *t, const mo_csr *A, mo_tensor *Y, int64_t first, int64_t end);
+/* X^T A Y in float64, in the same blocks, whose rows of A Y are all that is held of A Y. */
+mo_tensor *mo_tall_image_gram(mo_tape *t, const mo_csr *A, mo_tensor *X, mo_tensor *Y);
 /* X := X R for an R of X's type; upper: R is upper triangular. */
 void mo_tall_multiply(mo_tape *t, mo_tensor *X, mo_tensor *R, bool upper);
+/* The first columns of Q := Q X + W Y, where [Q, W] = panel, [n, q] each, and B = [X; Y] (W is not read if B has q
+ * rows), in blocks of rows. Returns these columns. */
+mo_tensor *mo_tall_combine(mo_tape *t, mo_tensor *const panel[2], mo_tensor *B);
 /* Z := alpha X B + beta Z, in blocks of rows: the last digits of a row can depend on the number of rows in a
  * product. */
 void mo_tall_product_into(mo_tape *t, double alpha, mo_tensor *X, const mo_tensor *B, double beta, mo_tensor *Z);

@@ -82,21 +82,14 @@ static mo_csr *unit_attributes(const mo_attribute_rows *x, mo_context *host, con
         first[i + 1] = nnz += g->feature_pointer[node[i] + 1] - g->feature_pointer[node[i]];
     int32_t *column = mo_host_array(host, nnz, sizeof *column);
     float *value = mo_host_array(host, nnz, sizeof *value);
-    mo_csr *X = NULL;
-    if (mo_ok(host)) {
-        for (int64_t i = 0; i < n; i++) {
-            int64_t from = g->feature_pointer[node[i]];
-            for (int64_t e = first[i]; e < first[i + 1]; e++) {
-                column[e] = g->feature_column[from + e - first[i]];
-                value[e] = (float)(x->scale[node[i]] * g->feature_value[from + e - first[i]]);
-            }
+    for (int64_t i = 0; i < n && mo_ok(host); i++) {
+        int64_t from = g->feature_pointer[node[i]];
+        for (int64_t e = first[i]; e < first[i + 1]; e++) {
+            column[e] = g->feature_column[from + e - first[i]];
+            value[e] = (float)(x->scale[node[i]] * g->feature_value[from + e - first[i]]);
         }
-        X = mo_csr_create(host, n, g->features, first, column, MO_F32, value);
     }
-    free(first);
-    free(column);
-    free(value);
-    return X;
+    return mo_csr_wrap(host, n, g->features, first, column, MO_F32, value, MO_CSR_ARRAYS);
 }
 
 /* A view x [rows, columns] whose rows are `stride` floats apart. */
@@ -169,19 +162,12 @@ static mo_csr *mean_of_neighbours(
         first[i + 1] = nnz += degree(g, p->a[i]);
     int32_t *column = mo_host_array(host, nnz, sizeof *column);
     float *value = mo_host_array(host, nnz, sizeof *value);
-    mo_csr *P = NULL;
-    if (mo_ok(host)) {
-        for (int64_t i = 0; i < p->n_a; i++)
-            for (int64_t e = first[i]; e < first[i + 1]; e++) {
-                column[e] = t->place[g->column[g->row_pointer[p->a[i]] + e - first[i]]];
-                value[e] = 1 / (float)(first[i + 1] - first[i]);
-            }
-        P = mo_csr_create(host, p->n_a, t->met, first, column, MO_F32, value);
-    }
-    free(first);
-    free(column);
-    free(value);
-    return P;
+    for (int64_t i = 0; i < p->n_a && mo_ok(host); i++)
+        for (int64_t e = first[i]; e < first[i + 1]; e++) {
+            column[e] = t->place[g->column[g->row_pointer[p->a[i]] + e - first[i]]];
+            value[e] = 1 / (float)(first[i + 1] - first[i]);
+        }
+    return mo_csr_wrap(host, p->n_a, t->met, first, column, MO_F32, value, MO_CSR_ARRAYS);
 }
 
 /* Computes row i of each kernel from the given <p_i, x_j> and <p_i, p_j>, and writes it for kernel `kind` to K + kind *

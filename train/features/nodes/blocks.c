@@ -11,6 +11,7 @@
 #include "autograd/tape.h"
 #include "ops/inside.h"
 #include "ops/rules/in_place.h"
+#include "tensor/files/number_text.h"
 #include "tensor/library.h"
 #include "train/features/example_rows.h"
 #include "train/features/feature_memory.h"
@@ -46,8 +47,8 @@ static void put_block_spectrum(mo_tape *t, mo_tensor *spectrum, int b, mo_tensor
         mo_tensor_copy(mo_slice(t, spectrum, MO_AXIS(0), b, b + 1), mo_reshape(t, l, 2, (int64_t[]){1, d}));
 }
 
-/* Writes P, divided by its mean row norm, as block b of the basis, some rows at a time. The tape's other tensors are
- * freed. */
+/* Writes P, divided by its mean row norm, as the first columns of block b of the basis, some rows at a time; the others
+ * become 0. The tape's other tensors are freed. */
 static void put_basis_block(mo_tape *t, mo_tensor *basis, int b, mo_tensor *P) {
     enum { ROWS = 4096 };
     mo_tape_sweep(t, 0, &P, 1);
@@ -56,6 +57,7 @@ static void put_basis_block(mo_tape *t, mo_tensor *basis, int b, mo_tensor *P) {
     for (int64_t i = 0; i < n && mo_ok(t->ctx); i += ROWS) {
         int64_t end = i + ROWS < n ? i + ROWS : n;
         mo_tensor *unit = mo_div_or_zero(t, mo_slice(t, P, MO_AXIS(0), i, end), norm);
+        unit = mo_pad(t, unit, MO_AXIS(1), 0, d - mo_dim(P, 1));
         mo_tensor *rows = mo_slice(t, mo_slice(t, basis, MO_AXIS(0), b, b + 1), MO_AXIS(1), i, end);
         if (mo_ok(t->ctx))
             mo_tensor_copy(rows, mo_reshape(t, unit, 3, (int64_t[]){1, end - i, d}));
@@ -65,7 +67,8 @@ static void put_basis_block(mo_tape *t, mo_tensor *basis, int b, mo_tensor *P) {
 
 static void compute_basis(mo_tape *t, const mo_graph *graph, const mo_feature_options *o, mo_tensor *basis,
     mo_tensor *spectrum, mo_basis_quality *quality) {
-    mo_basis_side s = mo_basis_side_of(t, o->dim, o, 0);
+    int64_t least = graph->nodes < o->dim ? graph->nodes : o->dim;
+    mo_basis_side s = mo_basis_side_of(t, least, o, 0);
     mo_tensor_fill(spectrum, log(MO_LEAST_RATIO));
     mo_csr *A = mo_normalized_adjacency(graph, MO_F32), *X = NULL;
     if (A) {
@@ -78,6 +81,7 @@ static void compute_basis(mo_tape *t, const mo_graph *graph, const mo_feature_op
     if (mo_ok(t->ctx) && graph->features > 0)
         X = mo_feature_block(t->ctx, graph, 0, graph->nodes);
     s.svd.stream = ATTRIBUTE_STREAM;
+    s.width = graph->features < least ? graph->features : least;
     mo_tensor *P = X ? mo_attribute_basis(&s, X, false) : NULL;
     mo_csr_release(X);
     if (P) {
@@ -349,17 +353,41 @@ static void put_columns(const mo_feature_options *o, mixture *m, const mo_featur
     mo_tape_release(t);
 }
 
+int mo_node_width(const mo_graph *graph, mo_feature_options o, int64_t kept) {
+    static const double MOST_NUMBERS = 96e6;
+    enum { LEAST_WIDTH = 64, NARROWEST = 32, LINE = 16 };
+    int wanted = o.dim, most = (int)fmin(MOST_NUMBERS / (double)graph->nodes, wanted) / LINE * LINE;
+    bool host = mo_context_device(graph->ctx) == MO_CPU, file = host && o.cache && *o.cache;
+    char line[512];
+    if (graph->nodes * (double)wanted <= MOST_NUMBERS || wanted <= NARROWEST)
+        return wanted;
+    o.dim = (int)fmin(wanted, fmax(LEAST_WIDTH, most));
+    while (host && o.dim > NARROWEST && mo_estimate_memory(graph, &o, file ? 0 : kept) > mo_memory_left(graph->ctx))
+        o.dim = o.dim / 2 > NARROWEST ? o.dim / 2 : NARROWEST;
+    mo_format(line, sizeof line, "features: %.300s: %d columns of each SVD in place of %d, for %lld nodes", graph->name,
+        o.dim, wanted, (long long)graph->nodes);
+    if (o.dim < wanted && o.notice)
+        o.notice(line, o.notice_state);
+    return o.dim;
+}
+
+/* How many rows of a block's width the features keep of each node. */
+static int64_t rows_kept(const mo_graph *graph, const mo_feature_options *o, const mixture *m) {
+    double attributes = fmin(1, (double)graph->features / o->dim); /* share of block 1 that can be other than zero */
+    return m->sums ? (int64_t)ceil(m->sums * (1 + attributes)) : MO_BLOCKS * (o->hops + 1 + MO_DIFFUSED);
+}
+
 /* Makes the rows from the basis, hop 0 of the blocks, which is not kept among the features. */
-bool mo_node_rows(const mo_graph *graph, const mo_feature_options *o, mo_features *f) {
+bool mo_node_rows(const mo_graph *graph, const mo_feature_options *options, mo_features *f) {
     mo_context *ctx = graph->ctx;
+    mo_feature_options narrow = *options, *o = &narrow;
     mixture m = {0};
     mo_tape *t = mo_ok(ctx) ? mo_tape_create(ctx, MO_EVAL) : NULL;
     if (t)
         read_mixture(t, o, &m);
     mo_tape_release(t);
-    double attributes = fmin(1, (double)graph->features / o->dim); /* share of block 1 that can be other than zero */
-    bool disk = mo_hops_go_to_disk(
-        graph, o, m.sums ? (int64_t)ceil(m.sums * (1 + attributes)) : MO_BLOCKS * (o->hops + 1 + MO_DIFFUSED));
+    f->dim = o->dim = mo_node_width(graph, narrow, rows_kept(graph, o, &m));
+    bool disk = mo_hops_go_to_disk(graph, o, rows_kept(graph, o, &m));
     mo_features basis = {.arrays = mo_ok(ctx) ? mo_arrays_create(ctx) : NULL};
     if (basis.arrays && mo_open_basis(graph, o, &basis)) {
         f->svd_residual = basis.svd_residual;

@@ -13,9 +13,10 @@
 
 enum {
     BLOCK_ROWS = 4096,
-    SLAB = 64, /* columns that pass all powers together */
+    SLAB = 64, /* columns that pass all powers together, if the nodes are few enough for SLAB_BYTES */
     LINE = 16  /* float32 of a cache line */
 };
+static const int64_t SLAB_BYTES = (int64_t)1 << 30;
 
 static const struct {
     double restart;
@@ -100,11 +101,12 @@ static void sum_slab(powers p, mo_tensor *const next[2], int64_t j, int64_t end)
 
 void mo_sum_powers(
     mo_tape *t, const mo_csr *A, mo_tensor *P, double c[][MO_POWERS], mo_tensor *const *sum, int n_sums) {
-    int64_t d = mo_dim(P, 1), slabs = d > SLAB ? (d + SLAB - 1) / SLAB : 1;
-    int64_t width = ((d + slabs - 1) / slabs + LINE - 1) / LINE * LINE;
+    int64_t d = mo_dim(P, 1), n = mo_dim(P, 0), most = SLAB_BYTES / LINE / (int64_t)mo_dtype_size(P->dtype) / (n + 1);
+    int64_t lines = (d + LINE - 1) / LINE, wide = most < 1 ? 1 : most < SLAB / LINE ? most : SLAB / LINE;
+    int64_t slabs = lines > wide ? (lines + wide - 1) / wide : 1, width = (lines + slabs - 1) / slabs * LINE;
     mo_tensor *next[2] = {NULL, NULL};
     for (int i = 0; i < 2 && mo_ok(t->ctx); i++)
-        next[i] = mo_tensor_uninitialized(t->ctx, P->dtype, 2, (int64_t[]){mo_dim(P, 0), width < d ? width : d});
+        next[i] = mo_tensor_uninitialized(t->ctx, P->dtype, 2, (int64_t[]){n, width < d ? width : d});
     for (int64_t j = 0; j < d && mo_ok(t->ctx); j += width)
         sum_slab((powers){.t = t, .A = A, .X = P, .c = c, .sum = sum, .n_sums = n_sums}, next, j,
             j + width < d ? j + width : d);

@@ -214,7 +214,6 @@ static mo_csr *matrix_of(const mo_graph *graph, const cells *c) {
     int64_t *first = mo_host_array(ctx, graph->graphs + 2, sizeof *first);
     int32_t *column = mo_host_array(ctx, c->n, sizeof *column);
     float *value = mo_host_array(ctx, c->n, sizeof *value);
-    mo_csr *A = NULL;
     if (mo_ok(ctx)) {
         for (int64_t i = 0; i < c->n; i++)
             first[c->list[i].graph + 2]++;
@@ -225,12 +224,8 @@ static mo_csr *matrix_of(const mo_graph *graph, const cells *c) {
             column[at] = (int32_t)c->list[i].column;
             value[at] = c->list[i].value;
         }
-        A = mo_csr_create(ctx, graph->graphs, c->columns, first, column, MO_F32, value);
     }
-    free(first);
-    free(column);
-    free(value);
-    return A;
+    return mo_csr_wrap(ctx, graph->graphs, c->columns, first, column, MO_F32, value, MO_CSR_ARRAYS);
 }
 
 mo_csr *mo_set_subtree_columns(const mo_graph *graph, bool single) {
