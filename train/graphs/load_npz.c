@@ -287,6 +287,16 @@ static bool read_adjacency(const npz_members *m, mo_graph *graph) {
     return done;
 }
 
+/* Makes 32-bit numbers of the columns, in their own memory: those of attributes may be most of a graph. */
+static int32_t *narrow_columns(int64_t *column, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        int32_t narrow = (int32_t)column[i];
+        memcpy((char *)column + (size_t)i * sizeof narrow, &narrow, sizeof narrow);
+    }
+    void *less = realloc(column, (size_t)n * sizeof(int32_t) + 1);
+    return less ? less : (void *)column;
+}
+
 static bool read_npz_features(const npz_members *m, mo_graph *graph) {
     npz_csr csr;
     bool done = npz_read_csr(m, "attr", !graph->graph_offset, &csr);
@@ -298,25 +308,19 @@ static bool read_npz_features(const npz_members *m, mo_graph *graph) {
     int64_t listed = csr.nnz * (int64_t)(sizeof *csr.column + sizeof *csr.value);
     done = done && mo_claim_fits(m->ctx, m->path, "columns without an entry (attr_shape)", csr.columns - csr.nnz,
                        MO_BYTES_A_COLUMN, listed);
-    int32_t *column = done ? mo_host_array(m->ctx, csr.nnz, sizeof *column) : NULL;
     bool all_ones = done && !csr.value;
     if (all_ones)
         csr.value = mo_host_array(m->ctx, csr.nnz, sizeof *csr.value);
-    if (column && csr.value) {
-        for (int64_t i = 0; i < csr.nnz; i++) {
-            column[i] = (int32_t)csr.column[i];
-            csr.value[i] = all_ones ? 1 : csr.value[i];
-        }
+    for (int64_t i = 0; all_ones && csr.value && i < csr.nnz; i++)
+        csr.value[i] = 1;
+    if (done && csr.value) {
         graph->features = csr.columns;
         graph->feature_nnz = csr.nnz;
         graph->feature_pointer = csr.pointer;
-        graph->feature_column = column;
+        graph->feature_column = narrow_columns(csr.column, csr.nnz);
         graph->feature_value = csr.value;
-        csr.pointer = NULL;
-        csr.value = NULL;
-        column = NULL;
+        csr = (npz_csr){0};
     }
-    free(column);
     npz_release_csr(&csr);
     return mo_ok(m->ctx);
 }
