@@ -126,10 +126,10 @@ static void release_node(run *r, mo_node *node) {
     if (r->flags & (MO_RETAIN | MO_CREATE_GRAPH))
         return;
     for (int i = 0; i < node->n_saved; i++)
-        mo_tape_drop(r->t, node->saved[i]);
+        mo_tape_drop(node->saved[i]);
     for (int i = 0; i < node->n_out; i++)
         if (!node->out[i]->kept)
-            mo_tape_drop(r->t, node->out[i]);
+            mo_tape_drop(node->out[i]);
     node->released = true;
 }
 
@@ -168,7 +168,7 @@ static void visit(run *r, mo_node *node) {
     t->visiting = outer;
     for (int i = 0; i < node->n_out; i++)
         if (out_bar[i] && !out_slot[i]->wanted && !(r->flags & MO_CREATE_GRAPH)) {
-            mo_tape_drop(t, out_bar[i]);
+            mo_tape_drop(out_bar[i]);
             out_slot[i]->grad = NULL;
         }
     release_node(r, node);
@@ -232,7 +232,7 @@ static void end(run *r) {
 /* Checks the arguments, runs the sweep and fills grads. */
 static mo_code take_gradients(run *r, mo_tensor *const *ys, mo_tensor *const *gs, int ny) {
     mo_tape *t = r->t;
-    mo_context *ctx = mo_context_of_tape(t);
+    mo_context *ctx = mo_tape_context(t);
     for (int j = 0; r->grads && j < r->nx; j++)
         r->grads[j] = mo_null_tensor(ctx);
     if (!mo_tape_lives(t, "grad"))
@@ -273,7 +273,7 @@ static bool is_scalar_loss(mo_context *ctx, const char *caller, const mo_tensor 
 }
 
 mo_code mo_gradients(mo_tape *t, mo_tensor *loss, mo_tensor *const *xs, mo_tensor **grads, int n) {
-    mo_context *ctx = mo_context_of_tape(t);
+    mo_context *ctx = mo_tape_context(t);
     if (mo_tape_lives(t, "gradients") && mo_check_gradient_tensors(t, "output", &loss, 1))
         is_scalar_loss(ctx, "gradients", loss);
     return mo_grad(t, &loss, NULL, 1, xs, grads, n, 0);
@@ -286,12 +286,12 @@ static void deliver(run *r) {
         if (!leaf || !g || !leaf->requires_grad)
             continue;
         mo_leaf_add(r->t, leaf, g);
-        mo_tape_drop(r->t, g);
+        mo_tape_drop(g);
     }
 }
 
 mo_code mo_backward(mo_tape *t, mo_tensor *loss) {
-    mo_context *ctx = mo_context_of_tape(t);
+    mo_context *ctx = mo_tape_context(t);
     run r = {.t = t, .all_leaves = true};
     if (!mo_tape_lives(t, "backward") || !mo_ok(ctx) || !mo_check_gradient_tensors(t, "output", &loss, 1))
         return mo_code_of(ctx);

@@ -63,7 +63,7 @@ static void jvp_sweep_twice(mo_tape *t, mo_tensor *const *ys, int ny, mo_tensor 
 
 mo_code mo_jvp(mo_tape *t, mo_tensor *const *ys, int ny, mo_tensor *const *xs, mo_tensor *const *vs, int nx,
     mo_tensor **tangents, unsigned flags) {
-    mo_context *ctx = mo_context_of_tape(t);
+    mo_context *ctx = mo_tape_context(t);
     for (int i = 0; tangents && i < ny; i++)
         tangents[i] = mo_null_tensor(ctx);
     if (!mo_tape_lives(t, "jvp"))

@@ -17,7 +17,7 @@ mo_scope mo_scope_open(mo_tape *t) {
 }
 
 void mo_tape_drop_nodes(mo_tape *t, const mo_scope *scope) {
-    t->n_nodes = scope->nodes;
+    mo_tape_forget(t, scope->nodes);
     t->n_slots = scope->slots;
     mo_host_arena_rewind(t->graph, (mo_host_mark){scope->block, scope->used});
 }

@@ -213,33 +213,24 @@ bool mo_csr_lives(const mo_csr *A, const char *what) {
     return !A->released;
 }
 
-void mo_free_released_csr(mo_context *ctx, uint64_t oldest) {
-    mo_csr **end = &ctx->released;
-    while (*end && (*end)->burial >= oldest) /* the newest is the first */
-        end = &(*end)->older;
-    for (mo_csr *A = *end, *older; A; A = older) {
+void mo_free_released_csr(mo_context *ctx) {
+    for (mo_csr *A = ctx->released, *older; A; A = older) {
         older = A->older;
         free(A);
     }
-    *end = NULL;
+    ctx->released = NULL;
 }
 
 /* While nodes can point to the matrix, it stays, without its arrays, so that a later use raises an error that names
  * it. */
 static void free_csr(mo_csr *A) {
     mo_context *ctx = A->ctx;
-    if (!mo_must_stay(ctx)) {
+    if (!ctx->n_nodes && !ctx->debug) {
         mo_host_free(ctx, A, sizeof *A);
         return;
     }
-    ctx->counters.bytes_live -= (int64_t)sizeof *A;
-    ctx->host_held -= (int64_t)sizeof *A;
-    *A = (mo_csr){.ctx = ctx,
-        .rows = A->rows,
-        .columns = A->columns,
-        .released = true,
-        .older = ctx->released,
-        .burial = ctx->burials++};
+    mo_host_uncount(ctx, sizeof *A);
+    *A = (mo_csr){.ctx = ctx, .rows = A->rows, .columns = A->columns, .released = true, .older = ctx->released};
     ctx->released = A;
 }
 

@@ -1,4 +1,5 @@
 /* tensor/tensor.c - tensors that own their storage, and windows onto it. */
+#include "tensor/files/number_text.h"
 #include "tensor/objects.h"
 
 #include <stdio.h>
@@ -178,14 +179,18 @@ const char *mo_place_of(const mo_tensor *T, char *buffer, size_t bytes) {
     return buffer;
 }
 
-void mo_fail_freed(const mo_tensor *T, const char *what) {
+bool mo_fail_freed(const mo_tensor *T, const char *format, ...) {
     static const char *const by[] = {[MO_FREED_NOT] = "released by backward: call mo_keep on it before",
         [MO_FREED_BY_RESET] = "freed by mo_tape_reset",
         [MO_FREED_BY_SCOPE] = "freed by mo_scope_close",
         [MO_FREED_BY_RELEASE] = "freed by mo_tensor_release"};
     const char *who = T->maker ? T->maker : T->name;
-    char place[256];
-    mo_fail(T->ctx, MO_STATE, "%s%s%s%s was %s", what ? what : "the value of a tensor",
+    char what[500], place[256];
+    va_list args;
+    va_start(args, format);
+    mo_format_list(what, sizeof what, format, args);
+    va_end(args);
+    return mo_fail(T->ctx, MO_STATE, "%s%s%s%s was %s", what,
         T->maker ? ", made by "
         : who    ? ", "
                  : "",
@@ -201,6 +206,6 @@ mo_view mo_tensor_view(const mo_tensor *T) {
     if (T->storage)
         v.data = (char *)T->storage->data + T->offset * (int64_t)mo_dtype_size(T->dtype);
     else if (!mo_is_null(T))
-        mo_fail_freed(T, NULL);
+        mo_fail_freed(T, "the value of a tensor");
     return v;
 }

@@ -71,7 +71,7 @@ static bool create_moments(mo_optimizer *o, mo_tensor *const *parameters) {
             break;
         }
         if (!P->storage) {
-            mo_fail_freed(P, o->method);
+            mo_fail_freed(P, "%s", o->method);
             break;
         }
         if (P->tape || P->ctx != ctx) {
@@ -169,7 +169,7 @@ static bool check_gradient(const mo_optimizer *o, int i, const mo_tensor *G) {
         return mo_fail(o->ctx, MO_INVALID, "%s: the gradient of %s, parameter %d, is null, expected %s %s", o->method,
             mo_tensor_name(P), i, mo_shape_string(P, want, sizeof want), mo_dtype_name(P->dtype));
     if (P->freed || !P->storage)
-        mo_fail_freed(P, o->sgd ? "sgd: the parameter" : "adamw: the parameter");
+        mo_fail_freed(P, "%s: the parameter", o->method);
     else if (G->dtype != P->dtype || G->ndim != P->ndim ||
              memcmp(G->shape, P->shape, (size_t)P->ndim * sizeof *P->shape) != 0)
         mo_fail(o->ctx, MO_MISMATCH, "%s: the gradient of %s is %s %s, expected %s %s", o->method, mo_tensor_name(P),
