@@ -136,7 +136,7 @@ static bool shape_of_inputs(mo_call *c) {
     if (!mo_call_real(c, 0, c->n_in - 1))
         return false;
     for (int i = 1; i < c->n_in; i++)
-        if (c->in[i]->ndim != X->ndim || memcmp(c->in[i]->shape, X->shape, (size_t)X->ndim * sizeof *X->shape) != 0)
+        if (!mo_same_shape(c->in[i], X))
             return mo_call_fail(c, MO_INVALID, "expected equal shapes");
     return mo_call_output(c, 0, X->dtype, X->ndim, X->shape);
 }

@@ -4,9 +4,6 @@
 #include "autograd/slots.h"
 #include "autograd/watch.h"
 
-#include <stdio.h>
-#include <string.h>
-
 typedef struct run {
     mo_tape *t;
     mo_slots slots;
@@ -46,11 +43,6 @@ static void mark_needed(run *r) {
 
 /* ---- contributions ---- */
 
-static bool alike(const mo_tensor *A, const mo_tensor *B) {
-    return A->dtype == B->dtype && A->ndim == B->ndim &&
-           !memcmp(A->shape, B->shape, (size_t)A->ndim * sizeof *A->shape);
-}
-
 static bool check_bar(run *r, const mo_node *node, int i, const mo_tensor *bar) {
     const mo_tensor *X = node->in[i];
     if (bar->ctx != r->t->ctx || (bar->tape && bar->tape != r->t))
@@ -60,7 +52,7 @@ static bool check_bar(run *r, const mo_node *node, int i, const mo_tensor *bar) 
         mo_fail_freed(bar, "backward: what a vjp gave");
     if (!mo_ok(r->t->ctx))
         return false;
-    if (alike(bar, X))
+    if (mo_same_form(bar, X))
         return true;
     char got[160], want[160];
     mo_fail(r->t->ctx, MO_INVALID, "backward: the vjp of %s gave %s %s for input %d, expected %s %s", node->op->name,
@@ -186,7 +178,7 @@ static bool seed_root(run *r, mo_tensor *y, mo_tensor *g) {
     char got[160], want[160];
     if (!g)
         bar = mo_full(t, y->dtype, y->ndim, y->shape, 1);
-    else if (!alike(g, y))
+    else if (!mo_same_form(g, y))
         mo_fail(t->ctx, MO_INVALID, "grad: cotangent %s %s, expected %s %s", mo_shape_string(g, got, sizeof got),
             mo_dtype_name(g->dtype), mo_shape_string(y, want, sizeof want), mo_dtype_name(y->dtype));
     else if (!(r->flags & MO_CREATE_GRAPH))
@@ -225,10 +217,6 @@ static bool begin(run *r, mo_tensor *const *ys, mo_tensor *const *gs, int ny) {
     return true;
 }
 
-static void end(run *r) {
-    mo_host_arena_rewind(r->t->scratch, r->mark);
-}
-
 /* Checks the arguments, runs the sweep and fills grads. */
 static mo_code take_gradients(run *r, mo_tensor *const *ys, mo_tensor *const *gs, int ny) {
     mo_tape *t = r->t;
@@ -252,7 +240,7 @@ static mo_code take_gradients(run *r, mo_tensor *const *ys, mo_tensor *const *gs
         mo_tensor *X = r->xs[j];
         r->grads[j] = slot && slot->grad ? slot->grad : mo_full(t, X->dtype, X->ndim, X->shape, 0);
     }
-    end(r);
+    mo_host_arena_rewind(t->scratch, r->mark);
     mo_tape_leave(t, &outer);
     return ctx->status.code;
 }
@@ -307,7 +295,7 @@ mo_code mo_backward(mo_tape *t, mo_tensor *loss) {
         sweep_nodes(&r);
         deliver(&r);
     }
-    end(&r);
+    mo_host_arena_rewind(t->scratch, r.mark);
     mo_tape_leave(t, &outer);
     return ctx->status.code;
 }

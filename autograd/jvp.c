@@ -14,11 +14,9 @@
  * detect that. */
 #include "autograd/tape.h"
 
-#include <string.h>
-
 static bool jvp_check_direction(mo_tape *t, const mo_tensor *X, const mo_tensor *V, int j, unsigned flags) {
     char got[160], want[160];
-    if (V->dtype != X->dtype || V->ndim != X->ndim || memcmp(V->shape, X->shape, (size_t)X->ndim * sizeof *X->shape))
+    if (!mo_same_form(V, X))
         mo_fail(t->ctx, MO_INVALID, "jvp: direction %d is %s %s, expected %s %s like its input", j,
             mo_shape_string(V, got, sizeof got), mo_dtype_name(V->dtype), mo_shape_string(X, want, sizeof want),
             mo_dtype_name(X->dtype));

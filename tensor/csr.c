@@ -202,10 +202,6 @@ int64_t mo_csr_columns(const mo_csr *A) {
     return A ? A->columns : 0;
 }
 
-int64_t mo_csr_nnz(const mo_csr *A) {
-    return A ? A->nnz : 0;
-}
-
 bool mo_csr_lives(const mo_csr *A, const char *what) {
     if (A->released)
         mo_fail(A->ctx, MO_STATE, "%s: the sparse matrix [%" PRId64 ", %" PRId64 "] was released by mo_csr_release",

@@ -82,7 +82,6 @@ MO_API mo_code mo_tensor_copy(mo_tensor *dst, const mo_tensor *src);
 MO_API const mo_csr *mo_csr_transposed(const mo_csr *A);
 MO_API int64_t mo_csr_rows(const mo_csr *A);
 MO_API int64_t mo_csr_columns(const mo_csr *A);
-MO_API int64_t mo_csr_nnz(const mo_csr *A);
 
 /* ---- readouts of a batch of episodes in the host's memory, in one call without a tape ---- */
 

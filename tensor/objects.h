@@ -116,6 +116,8 @@ mo_csr_view mo_view_csr(const mo_csr *A);
 /* Raises MO_STATE for a tensor whose value has been freed, and says what freed it. The message starts with the text of
  * the format, such as "add: input 0". Returns false. */
 bool mo_fail_freed(const mo_tensor *T, const char *format, ...) __attribute__((format(printf, 2, 3)));
+bool mo_same_shape(const mo_tensor *A, const mo_tensor *B);
+bool mo_same_form(const mo_tensor *A, const mo_tensor *B); /* shape and dtype */
 /* Writes " at fit.c:31", the line that made T, or "" if nothing is known of it; returns buffer. */
 const char *mo_place_of(const mo_tensor *T, char *buffer, size_t bytes);
 /* Marks T as part of an object of the library: mo_context_release counts the object instead of T. */

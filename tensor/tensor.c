@@ -168,6 +168,14 @@ bool mo_is_contiguous(const mo_tensor *T) {
     return !T || mo_strides_contiguous(T->ndim, T->shape, T->stride);
 }
 
+bool mo_same_shape(const mo_tensor *A, const mo_tensor *B) {
+    return A->ndim == B->ndim && !memcmp(A->shape, B->shape, (size_t)A->ndim * sizeof *A->shape);
+}
+
+bool mo_same_form(const mo_tensor *A, const mo_tensor *B) {
+    return A->dtype == B->dtype && mo_same_shape(A, B);
+}
+
 const char *mo_shape_string(const mo_tensor *T, char *buffer, size_t bytes) {
     return buffer ? mo_format_shape(mo_ndim(T), T ? T->shape : NULL, buffer, bytes) : "";
 }

@@ -124,7 +124,7 @@ mo_code mo_tensor_copy(mo_tensor *dst, const mo_tensor *src) {
     if (!mo_ok(ctx))
         return mo_code_of(ctx);
     char got[160], want[160];
-    if (dst->ndim != src->ndim || memcmp(dst->shape, src->shape, (size_t)src->ndim * sizeof *src->shape) != 0)
+    if (!mo_same_shape(dst, src))
         mo_fail(ctx, MO_INVALID, "copy: source %s, expected %s", mo_shape_string(src, got, sizeof got),
             mo_shape_string(dst, want, sizeof want));
     mo_view from = mo_tensor_view(src), to = mo_tensor_view(dst);

@@ -6,8 +6,7 @@
 #include "autograd/inside.h"
 #include "tensor/objects.h"
 
-/* Returns hop k of V [K, n, d] as a matrix view; mo_hop_of returns hop k of X by ops. */
-mo_view mo_hop_view(mo_view V, int64_t k);
+/* Returns hop k of X [K, n, d] by ops. */
 mo_tensor *mo_hop_of(mo_tape *t, mo_tensor *X, int64_t k);
 /* Returns X [.., d] as a matrix whose rows are all its leading axes, by ops. */
 mo_tensor *mo_flat_rows(mo_tape *t, mo_tensor *X);

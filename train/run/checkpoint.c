@@ -158,8 +158,7 @@ static void restore_trainer(mo_trainer *trainer, const mo_arrays *arrays, const 
             X = mo_arrays_find(arrays, name);
             if (!X)
                 mo_fail(ctx, MO_FORMAT, "checkpoint: %s: expected a tensor %s, found none", path, name);
-            else if (X->dtype != T->dtype || X->ndim != T->ndim ||
-                     memcmp(X->shape, T->shape, (size_t)T->ndim * sizeof *T->shape) != 0)
+            else if (!mo_same_form(X, T))
                 mo_fail(ctx, MO_FORMAT, "checkpoint: %s: expected %s %s %s, found %s %s", path, name,
                     mo_shape_string(T, want, sizeof want), mo_dtype_name(T->dtype), mo_shape_string(X, got, sizeof got),
                     mo_dtype_name(X->dtype));
