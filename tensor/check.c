@@ -34,17 +34,10 @@ static bool holds(const mo_check *c, const piece *v, const piece *bound, int64_t
     return true;
 }
 
-void mo_note_take(const mo_check *check, mo_note *note) {
-    note->check = *check;
-    note->ahead = 0;
-    note->op = "";
-    note->inputs[0] = 0;
-    check->describe(check->caller, note);
-}
-
 static bool fail(mo_context *ctx, const mo_check *c, int64_t position, mo_found found, mo_found before) {
-    mo_note note;
-    mo_note_take(c, &note);
+    mo_note note = {.check = *c, .op = ""};
+    if (c->describe)
+        c->describe(c->caller, &note);
     c->raise(ctx, &note, position, found, before);
     return false;
 }

@@ -170,8 +170,7 @@ static bool check_gradient(const mo_optimizer *o, int i, const mo_tensor *G) {
             mo_tensor_name(P), i, mo_shape_string(P, want, sizeof want), mo_dtype_name(P->dtype));
     if (P->freed || !P->storage)
         mo_fail_freed(P, "%s: the parameter", o->method);
-    else if (G->dtype != P->dtype || G->ndim != P->ndim ||
-             memcmp(G->shape, P->shape, (size_t)P->ndim * sizeof *P->shape) != 0)
+    else if (!mo_same_form(G, P))
         mo_fail(o->ctx, MO_MISMATCH, "%s: the gradient of %s is %s %s, expected %s %s", o->method, mo_tensor_name(P),
             mo_shape_string(G, got, sizeof got), mo_dtype_name(G->dtype), mo_shape_string(P, want, sizeof want),
             mo_dtype_name(P->dtype));
@@ -186,10 +185,6 @@ static void fail_norm(mo_context *ctx, const mo_note *note, int64_t position, mo
         (long long)(note->check.limit + note->ahead), sqrt(found.real), mo_tensor_name(o->parameter[position]));
 }
 
-static void describe_adamw_step(const void *caller, mo_note *note) {
-    note->op = ((const mo_optimizer *)caller)->method; /* no note->inputs: fail_norm looks up the parameter's name */
-}
-
 /* Writes |g| over all parameters and the clip factor to o->scale; if |g| is not finite, the error names the first
  * parameter whose sum of squares is not. */
 static void find_norm(mo_optimizer *o) {
@@ -198,7 +193,6 @@ static void find_norm(mo_optimizer *o) {
         .values = mo_tensor_view(o->squares),
         .limit = o->step,
         .raise = fail_norm,
-        .describe = describe_adamw_step,
         .caller = o};
     mo_check_values(o->ctx, &check);
 }
@@ -286,10 +280,6 @@ mo_code mo_optimizer_norm(mo_optimizer *o, double *norm) {
     return mo_context_status(o->ctx)->code;
 }
 
-void mo_optimizer_withdraw(mo_optimizer *o) {
-    o->step--;
-}
-
 mo_code mo_optimizer_step(mo_optimizer *o, mo_tensor *const *grads, double lr, double *norm) {
     if (!o)
         return MO_INVALID;
@@ -299,8 +289,8 @@ mo_code mo_optimizer_step(mo_optimizer *o, mo_tensor *const *grads, double lr, d
     mo_optimizer_apply(o, grads);
     if (norm)
         mo_optimizer_norm(o, norm);
-    if (!mo_ok(ctx))
-        mo_optimizer_withdraw(o);
+    if (!mo_ok(ctx)) /* the step has changed no parameter */
+        o->step--;
     return mo_context_status(ctx)->code;
 }
 
