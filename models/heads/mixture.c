@@ -293,9 +293,20 @@ static const double trusted_prior = 1, usual_doublings = 2;
  */
 static const double blunted = 0.5;
 
-/* Rows have unit length, so |x - y|^2 = 2 - 2 <x, y> = 4 - 2 K. */
-mo_tensor *mo_gaussian_kernel(mo_tape *t, mo_tensor *K) {
-    return mo_scale(t, mo_exp(t, mo_scale(t, K, 2, -4)), 1, 1);
+mo_tensor *mo_join_kernels(mo_tape *t, mo_tensor *K, int own, mo_tensor *given) {
+    mo_tensor *part[3];
+    int n = 0;
+    if (own > 0)
+        part[n++] = mo_with_axis(t, K, MO_AXIS(0), 1);
+    if (own > 1) { /* rows have unit length, so |x - y|^2 = 2 - 2 <x, y> = 4 - 2 K */
+        mo_tensor *gaussian = mo_scale(t, mo_exp(t, mo_scale(t, K, 2, -4)), 1, 1);
+        part[n++] = mo_with_axis(t, gaussian, MO_AXIS(0), 1);
+    }
+    if (given)
+        part[n++] = given;
+    if (n == 0)
+        mo_fail(mo_tape_context(t), MO_INVALID, "mixture: expected kernels, found none and rows that are not read");
+    return n > 1 ? mo_concat(t, part, n, MO_AXIS(0)) : n ? part[0] : mo_null_tensor(mo_tape_context(t));
 }
 
 /* The number of kernels that are made of the rows. */
@@ -305,17 +316,7 @@ static int kernels_of_rows(mo_row_kernels of_rows) {
 
 /* Returns all kernels [E, n, m]: `own` ones made of the rows X [n, d] and Y [m, d], then the given ones. */
 static mo_tensor *all_kernels(mo_tape *t, mo_tensor *X, mo_tensor *Y, int own, mo_tensor *given) {
-    mo_tensor *part[3], *K = own ? mo_scale(t, mo_matmul(t, X, mo_transpose(t, Y)), 1, 1) : NULL;
-    int n = 0;
-    if (own > 0)
-        part[n++] = mo_with_axis(t, K, MO_AXIS(0), 1);
-    if (own > 1)
-        part[n++] = mo_with_axis(t, mo_gaussian_kernel(t, K), MO_AXIS(0), 1);
-    if (given)
-        part[n++] = given;
-    if (n == 0)
-        mo_fail(mo_tape_context(t), MO_INVALID, "mixture: expected kernels, found none and rows that are not read");
-    return n > 1 ? mo_concat(t, part, n, MO_AXIS(0)) : n ? part[0] : mo_null_tensor(mo_tape_context(t));
+    return mo_join_kernels(t, own ? mo_scale(t, mo_matmul(t, X, mo_transpose(t, Y)), 1, 1) : NULL, own, given);
 }
 
 /* Rows `at` of every matrix of K [E, n, m]. */
