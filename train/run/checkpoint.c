@@ -107,15 +107,6 @@ static void become_previous(const mo_trainer *trainer, const char *second) {
     unlink(second); /* rename failed, or did nothing because both names were the same file already */
 }
 
-/* fdatasync, repeated if a signal interrupts it. */
-static int sync_log(int log) {
-    int code;
-    do
-        code = fdatasync(log);
-    while (code < 0 && errno == EINTR);
-    return code;
-}
-
 void mo_checkpoint_write(mo_trainer *trainer) {
     mo_context *ctx = trainer->ctx;
     int64_t count = 3 * (int64_t)trainer->n;
@@ -123,7 +114,7 @@ void mo_checkpoint_write(mo_trainer *trainer) {
     char(*names)[NAME] = items ? mo_host_alloc(ctx, (size_t)count * sizeof *names) : NULL;
     char path[MO_PATH], second[MO_PATH], *metadata = names ? encode_checkpoint_metadata(trainer) : NULL;
     if (metadata) {
-        if (trainer->log >= 0 && sync_log(trainer->log) < 0 && errno != EINVAL)
+        if (trainer->log >= 0 && mo_file_sync(trainer->log) < 0 && errno != EINVAL)
             mo_fail(ctx, MO_IO, "log: %s/log.jsonl: cannot sync: %s", trainer->options.out, strerror(errno));
         for (int64_t j = 0; j < count; j++) {
             int part = (int)(j / trainer->n), i = (int)(j % trainer->n);
