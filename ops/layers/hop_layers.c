@@ -8,7 +8,6 @@
  * All hops are in one tensor, so that the mask is one pass and hop_attention reads them as one tall matrix. */
 #include "ops/inside.h"
 #include "ops/rules/layers.h"
-#include "ops/rules/products.h"
 #include "ops/rules/shapes.h"
 #include "tensor/backend.h"
 

@@ -185,15 +185,13 @@ static mo_tensor *example_positions(mo_tape *t, const mo_row_list *r, const int6
     return at ? mo_from(t, MO_I64, 1, &n, at) : mo_null_tensor(t->ctx);
 }
 
-mo_tensor *mo_support_weight(mo_tape *t, const int64_t *id, int64_t n) {
+mo_tensor *mo_plan_weight(mo_tape *t, const mo_plan *plan) {
+    const int64_t *id = plan->task == MO_TASK_LP ? plan->support_pair : plan->support[0], n = plan->n_support;
+    if (!id)
+        return NULL;
     int64_t *scratch = mo_tape_scratch(t, 2 * n, sizeof *scratch), *weight = mo_tape_scratch(t, n, sizeof *weight);
     bool repeated = scratch && weight && mo_count_repeats(id, n, scratch, weight) < n;
     return repeated ? mo_from(t, MO_I64, 1, &n, weight) : NULL;
-}
-
-mo_tensor *mo_plan_weight(mo_tape *t, const mo_plan *plan) {
-    const int64_t *id = plan->task == MO_TASK_LP ? plan->support_pair : plan->support[0];
-    return id ? mo_support_weight(t, id, plan->n_support) : NULL;
 }
 
 mo_tensor *mo_class_weight(mo_tape *t, const int64_t *label, int64_t n, int64_t classes) {
