@@ -190,15 +190,6 @@ static mo_tensor *embed_side(mo_tape *t, const episode *e, mo_tensor *h, int sid
     return mo_l2_normalize(t, mo_concat(t, part, parts, MO_AXIS(1)), 1e-12);
 }
 
-/* Embeddings of rows [n, width], or [n, 2 width] with the initial row beside the trained one. */
-static mo_tensor *embed_rows(mo_tape *t, const episode *e) {
-    mo_tensor *h = unit_blocks(t, e), *z[2];
-    int sides = sides_of(e->task);
-    for (int s = 0; s < sides; s++)
-        z[s] = embed_side(t, e, h, s);
-    return sides == 1 ? z[0] : mo_scale(t, mo_concat(t, z, 2, MO_AXIS(1)), sqrt(0.5), 0);
-}
-
 /* ---- a whole episode ---- */
 
 /* Finds the required rows, and the optional ones that the episode has; returns false if a required one is missing. */
@@ -246,6 +237,7 @@ static bool check_parts(mo_context *ctx, const episode *e) {
     return mo_ok(ctx);
 }
 
+/* Embeddings of rows [n, width], or [n, 2 width] with the initial row beside the trained one. */
 static mo_tensor *invariant_encode(mo_tape *t, const mo_encoding *x) {
     mo_context *ctx = mo_tape_context(t);
     episode e = episode_of(x->encoder->state, x->episode->task, x->parameters);
@@ -253,7 +245,11 @@ static mo_tensor *invariant_encode(mo_tape *t, const mo_encoding *x) {
         return mo_in_blocks(t, x);
     if (!find_rows(t, x->episode, &e) || !check_blocks(ctx, &e) || !check_parts(ctx, &e))
         return mo_null_tensor(ctx);
-    return embed_rows(t, &e);
+    mo_tensor *h = unit_blocks(t, &e), *z[2];
+    int sides = sides_of(e.task);
+    for (int s = 0; s < sides; s++)
+        z[s] = embed_side(t, &e, h, s);
+    return sides == 1 ? z[0] : mo_scale(t, mo_concat(t, z, 2, MO_AXIS(1)), sqrt(0.5), 0);
 }
 
 mo_tensor *mo_invariant_hop_weights(mo_tape *t, const mo_model *m) {

@@ -86,15 +86,6 @@ static uint64_t episode_number(const mo_trainer *trainer, int j) {
     return (uint64_t)trainer->step * (uint64_t)trainer->options.episodes_per_step + (uint64_t)j;
 }
 
-/* Encodes episode j and returns its loss, whose figures are kept. */
-static mo_tensor *episode_loss(mo_trainer *trainer, int j, const mo_episode *e) {
-    mo_tape *t = trainer->tape;
-    mo_random dropout = mo_random_at(trainer->options.plan.seed, MO_PURPOSE_DROPOUT, episode_number(trainer, j));
-    mo_tensor *logits, *loss = mo_model_loss(t, trainer->model, e, &dropout, &logits);
-    note_figures(trainer, j, loss, logits, e->query_label);
-    return loss;
-}
-
 static void add_gradients(mo_trainer *trainer, bool first) {
     if (trainer->hooked && mo_ok(trainer->ctx)) {
         trainer->hooks.sum(trainer, trainer->hooks.state, trainer->grad);
@@ -115,10 +106,13 @@ void mo_queue_work(mo_trainer *trainer, int j, const mo_episode *e) {
         mo_optimizer_apply(trainer->optimizer, trainer->gradient);
         return;
     }
-    mo_tensor *loss = episode_loss(trainer, j, e);
+    mo_tape *t = trainer->tape;
+    mo_random dropout = mo_random_at(trainer->options.plan.seed, MO_PURPOSE_DROPOUT, episode_number(trainer, j));
+    mo_tensor *logits, *loss = mo_model_loss(t, trainer->model, e, &dropout, &logits);
+    note_figures(trainer, j, loss, logits, e->query_label);
     if (E > 1)
-        loss = mo_scale(trainer->tape, loss, 1.0 / E, 0);
-    mo_grad(trainer->tape, &loss, NULL, 1, trainer->parameter, trainer->grad, trainer->n, 0);
+        loss = mo_scale(t, loss, 1.0 / E, 0);
+    mo_grad(t, &loss, NULL, 1, trainer->parameter, trainer->grad, trainer->n, 0);
     trainer->gradient = E > 1 ? trainer->sum : trainer->grad;
     if (E > 1)
         add_gradients(trainer, j == 0);
