@@ -217,6 +217,38 @@ static bool begin(run *r, mo_tensor *const *ys, mo_tensor *const *gs, int ny) {
     return true;
 }
 
+/* Adds the gradients of the leaves to the buffers that they own. */
+static void deliver(run *r) {
+    for (int64_t i = 0; i < r->slots.capacity && mo_ok(r->t->ctx); i++) {
+        mo_tensor *leaf = r->slots.leaves[i].leaf, *g = r->slots.leaves[i].slot.grad;
+        if (!leaf || !g || !leaf->requires_grad)
+            continue;
+        mo_leaf_add(r->t, leaf, g);
+        mo_tape_drop(g);
+    }
+}
+
+/* Fills grads; zeros where no path leads. */
+static void hand_over(run *r) {
+    for (int j = 0; j < r->nx && mo_ok(r->t->ctx); j++) {
+        mo_slot *slot = mo_slot_of(&r->slots, r->xs[j]);
+        mo_tensor *X = r->xs[j];
+        r->grads[j] = slot && slot->grad ? slot->grad : mo_full(r->t, X->dtype, X->ndim, X->shape, 0);
+    }
+}
+
+static mo_code run_sweep(run *r, const char *what, mo_tensor *const *ys, mo_tensor *const *gs, int ny) {
+    mo_tape *t = r->t;
+    mo_running outer = mo_tape_enter(t, what, __builtin_frame_address(0));
+    if (begin(r, ys, gs, ny)) {
+        sweep_nodes(r);
+        (r->all_leaves ? deliver : hand_over)(r);
+    }
+    mo_host_arena_rewind(t->scratch, r->mark);
+    mo_tape_leave(t, &outer);
+    return t->ctx->status.code;
+}
+
 /* Checks the arguments, runs the sweep and fills grads. */
 static mo_code take_gradients(run *r, mo_tensor *const *ys, mo_tensor *const *gs, int ny) {
     mo_tape *t = r->t;
@@ -232,17 +264,7 @@ static mo_code take_gradients(run *r, mo_tensor *const *ys, mo_tensor *const *gs
         fine = !gs[i] || mo_check_gradient_tensors(t, "cotangent", &gs[i], 1);
     if (!fine)
         return ctx->status.code;
-    mo_running outer = mo_tape_enter(t, "grad", __builtin_frame_address(0));
-    if (begin(r, ys, gs, ny))
-        sweep_nodes(r);
-    for (int j = 0; j < r->nx && mo_ok(ctx); j++) {
-        mo_slot *slot = mo_slot_of(&r->slots, r->xs[j]);
-        mo_tensor *X = r->xs[j];
-        r->grads[j] = slot && slot->grad ? slot->grad : mo_full(t, X->dtype, X->ndim, X->shape, 0);
-    }
-    mo_host_arena_rewind(t->scratch, r->mark);
-    mo_tape_leave(t, &outer);
-    return ctx->status.code;
+    return run_sweep(r, "grad", ys, gs, ny);
 }
 
 mo_code mo_grad(mo_tape *t, mo_tensor *const *ys, mo_tensor *const *gs, int ny, mo_tensor *const *xs, mo_tensor **grads,
@@ -267,17 +289,6 @@ mo_code mo_gradients(mo_tape *t, mo_tensor *loss, mo_tensor *const *xs, mo_tenso
     return mo_grad(t, &loss, NULL, 1, xs, grads, n, 0);
 }
 
-/* Adds the gradients of the leaves to the buffers that they own. */
-static void deliver(run *r) {
-    for (int64_t i = 0; i < r->slots.capacity && mo_ok(r->t->ctx); i++) {
-        mo_tensor *leaf = r->slots.leaves[i].leaf, *g = r->slots.leaves[i].slot.grad;
-        if (!leaf || !g || !leaf->requires_grad)
-            continue;
-        mo_leaf_add(r->t, leaf, g);
-        mo_tape_drop(g);
-    }
-}
-
 mo_code mo_backward(mo_tape *t, mo_tensor *loss) {
     mo_context *ctx = mo_tape_context(t);
     run r = {.t = t, .all_leaves = true};
@@ -288,14 +299,5 @@ mo_code mo_backward(mo_tape *t, mo_tensor *loss) {
             t->mode == MO_EVAL ? " (the tape is in MO_EVAL)" : "");
     if (!mo_ok(ctx))
         return ctx->status.code;
-    mo_running outer = mo_tape_enter(t, "backward", __builtin_frame_address(0));
-    if (begin(&r, &loss, NULL, 1)) {
-        if (!loss->node) /* the loss is itself a leaf */
-            slot_needed(&r, loss);
-        sweep_nodes(&r);
-        deliver(&r);
-    }
-    mo_host_arena_rewind(t->scratch, r.mark);
-    mo_tape_leave(t, &outer);
-    return ctx->status.code;
+    return run_sweep(&r, "backward", &loss, NULL, 1);
 }

@@ -366,7 +366,7 @@ static void check_subsets(problem *p, const double *whole, unsigned graph) {
 static bool shows_poison(problem *p, const double *whole, uint64_t poison) {
     int input = 0;
     double error = way_apart(p, whole, &(way){.needs = all, .outputs = all, .poison = poison}, &input);
-    bool lacks_memory = mo_context_status(p->ctx)->code == MO_MEMORY;
+    bool lacks_memory = mo_code_of(p->ctx) == MO_MEMORY;
     return !(succeeds(p) && error <= p->tolerance) && !lacks_memory;
 }
 

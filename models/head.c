@@ -68,7 +68,7 @@ mo_code mo_head_start(
     mo_tape *t, const mo_head *head, mo_dtype real, int64_t d, const double *lambda, uint64_t seed, mo_tensor **out) {
     mo_context *ctx = mo_tape_context(t);
     if (!mo_head_validate(ctx, head) || (head->n_parameters && !mo_given(ctx, head->name, "out", out)))
-        return mo_context_status(ctx)->code;
+        return mo_code_of(ctx);
     for (int i = 0; i < head->n_parameters; i++) {
         const mo_head_parameter *p = &head->parameters[i];
         double value = lambda && !strcmp(p->name, "lambda") ? *lambda : p->value;
@@ -77,7 +77,7 @@ mo_code mo_head_start(
                 ctx, MO_INVALID, "head %s: %s is %g, expected %g to %g", head->name, p->name, value, p->low, p->high);
         out[i] = p->ndim ? draw(t, p, i, real, d, seed) : mo_scalar(t, real, value);
     }
-    return mo_context_status(ctx)->code;
+    return mo_code_of(ctx);
 }
 
 static bool check_inputs(
@@ -603,10 +603,10 @@ mo_code mo_head_fit(
     mo_tape *t, const mo_head *head, const mo_support *support, mo_tensor *const *parameters, mo_state *state) {
     mo_context *ctx = mo_tape_context(t);
     if (!mo_given(ctx, "head", "the state", state))
-        return mo_context_status(ctx)->code;
+        return mo_code_of(ctx);
     *state = (mo_state){0};
     if (!check_call(t, head, support, NULL, parameters))
-        return mo_context_status(ctx)->code;
+        return mo_code_of(ctx);
     head_call c = call_of(head, support, NULL, parameters);
     if (prepare_call(t, &c) && !fits_together(t, &c) && mo_ok(ctx))
         mo_fail(ctx, MO_UNSUPPORTED,
@@ -616,7 +616,7 @@ mo_code mo_head_fit(
         fit_call(t, &c, state);
     if (!mo_ok(ctx))
         *state = (mo_state){0};
-    return mo_context_status(ctx)->code;
+    return mo_code_of(ctx);
 }
 
 mo_tensor *mo_state_apply(mo_tape *t, const mo_state *s, mo_tensor *Zq, mo_tensor *kernels) {
@@ -641,11 +641,11 @@ mo_code mo_head_linear(mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor
     if (W && b)
         *W = *b = mo_null_tensor(ctx);
     if (!mo_head_validate(ctx, head) || !mo_given(ctx, head->name, "W", W) || !mo_given(ctx, head->name, "b", b))
-        return mo_context_status(ctx)->code;
+        return mo_code_of(ctx);
     if (head->apply || head->logits)
         mo_fail(ctx, MO_UNSUPPORTED, "head %s: its logits are not linear in the queries", head->name);
     if (!mo_ok(ctx) || !check_call(t, head, &support, NULL, parameters))
-        return mo_context_status(ctx)->code;
+        return mo_code_of(ctx);
     head_call c = call_of(head, &support, NULL, parameters);
     if (prepare_call(t, &c) && call_episodes(t, &c, out)) {
         *W = mo_cast(t, out[0], c.given);
@@ -653,7 +653,7 @@ mo_code mo_head_linear(mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor
     }
     if (!mo_ok(ctx))
         *W = *b = mo_null_tensor(ctx);
-    return mo_context_status(ctx)->code;
+    return mo_code_of(ctx);
 }
 
 /* ---- without some of the support ---- */

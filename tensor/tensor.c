@@ -54,20 +54,15 @@ mo_tensor *mo_tensor_onto(mo_context *ctx, mo_storage *S, mo_dtype dtype, int nd
 }
 
 mo_tensor *mo_tensor_create(mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape) {
-    if (!mo_ok(ctx))
-        return mo_null_tensor(ctx);
-    if ((unsigned)dtype >= MO_DTYPES) {
-        mo_fail(ctx, MO_INVALID, "tensor: unknown dtype %d", (int)dtype);
-        return mo_null_tensor(ctx);
-    }
-    int64_t n = mo_shape_numel(ctx, "tensor", ndim, shape);
-    mo_storage *S = n < 0 ? NULL : mo_storage_create(ctx, (size_t)n * mo_dtype_size(dtype));
-    if (S)
-        ctx->backend->zero(ctx, S->data, S->bytes);
-    return mo_tensor_onto(ctx, S, dtype, ndim, shape);
+    mo_tensor *T = mo_tensor_uninitialized(ctx, dtype, ndim, shape);
+    if (!mo_is_null(T))
+        ctx->backend->zero(ctx, T->storage->data, T->storage->bytes);
+    return T;
 }
 
 mo_tensor *mo_tensor_uninitialized(mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape) {
+    if (mo_ok(ctx) && (unsigned)dtype >= MO_DTYPES)
+        mo_fail(ctx, MO_INVALID, "tensor: unknown dtype %d", (int)dtype);
     int64_t n = mo_ok(ctx) ? mo_shape_numel(ctx, "tensor", ndim, shape) : -1;
     return mo_tensor_onto(
         ctx, n < 0 ? NULL : mo_storage_create(ctx, (size_t)n * mo_dtype_size(dtype)), dtype, ndim, shape);

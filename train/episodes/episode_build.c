@@ -256,7 +256,7 @@ mo_code mo_episode_tensors(
             put_pair_kernels(t, r, plan->n_support, e);
     } else
         mo_put_plan_kernels(t, r->source, plan, plan->query[0], plan->n_query, e);
-    return mo_context_status(t->ctx)->code;
+    return mo_code_of(t->ctx);
 }
 
 mo_code mo_episode_build(mo_tape *t, const mo_source *source, const mo_plan *plan, mo_episode *e) {
@@ -268,5 +268,5 @@ mo_code mo_episode_build(mo_tape *t, const mo_source *source, const mo_plan *pla
     *e = (mo_episode){.task = plan->task, .classes = plan->classes};
     if (mo_list_rows(t->host, source, plan, &rows, t->ctx))
         mo_episode_tensors(t, plan, &rows, NULL, e);
-    return mo_context_status(t->ctx)->code;
+    return mo_code_of(t->ctx);
 }

@@ -249,7 +249,7 @@ mo_code mo_checkpoint_read(mo_trainer *trainer) {
     json_t *metadata;
     mo_arrays *arrays = read_newest(ctx, trainer->options.out, path, &metadata);
     if (!arrays)
-        return mo_context_status(ctx)->code;
+        return mo_code_of(ctx);
     int64_t step = check_metadata(trainer, metadata, path);
     restore_trainer(trainer, arrays, path, false);
     char *cores = mo_ok(ctx) ? strdup(checkpoint_text(metadata, "blas_core")) : NULL;
@@ -264,5 +264,5 @@ mo_code mo_checkpoint_read(mo_trainer *trainer) {
     }
     json_decref(metadata);
     mo_arrays_release(arrays);
-    return mo_context_status(ctx)->code;
+    return mo_code_of(ctx);
 }

@@ -237,7 +237,7 @@ mo_code mo_optimizer_advance(mo_optimizer *o, double lr) {
     if (mo_ok(ctx) && !(lr >= 0 && lr < INFINITY))
         mo_fail(ctx, MO_INVALID, "%s: the rate is %g, expected 0 or more", o->method, lr);
     if (!mo_ok(ctx))
-        return mo_context_status(ctx)->code;
+        return mo_code_of(ctx);
     double t = (double)(o->step + 1), correction1 = 1 - pow(c->beta1, t), correction2 = 1 - pow(c->beta2, t);
     double factor[MO_ADAMW_FACTORS] = {
         [MO_ADAMW_BETA1] = c->beta1,
@@ -253,7 +253,7 @@ mo_code mo_optimizer_advance(mo_optimizer *o, double lr) {
         use_sgd(factor, lr);
     if (mo_tensor_write(o->factors, factor, sizeof factor) == MO_OK)
         o->step++;
-    return mo_context_status(ctx)->code;
+    return mo_code_of(ctx);
 }
 
 mo_code mo_optimizer_apply(mo_optimizer *o, mo_tensor *const *grads) {
@@ -270,14 +270,14 @@ mo_code mo_optimizer_apply(mo_optimizer *o, mo_tensor *const *grads) {
         find_norm(o);
     if (mo_ok(ctx))
         adamw_update(o);
-    return mo_context_status(ctx)->code;
+    return mo_code_of(ctx);
 }
 
 mo_code mo_optimizer_norm(mo_optimizer *o, double *norm) {
     double scale[2] = {NAN};
     if (mo_tensor_read(o->scale, scale, sizeof scale) == MO_OK)
         *norm = scale[0];
-    return mo_context_status(o->ctx)->code;
+    return mo_code_of(o->ctx);
 }
 
 mo_code mo_optimizer_step(mo_optimizer *o, mo_tensor *const *grads, double lr, double *norm) {
@@ -285,13 +285,13 @@ mo_code mo_optimizer_step(mo_optimizer *o, mo_tensor *const *grads, double lr, d
         return MO_INVALID;
     mo_context *ctx = o->ctx;
     if (mo_optimizer_advance(o, lr) != MO_OK)
-        return mo_context_status(ctx)->code;
+        return mo_code_of(ctx);
     mo_optimizer_apply(o, grads);
     if (norm)
         mo_optimizer_norm(o, norm);
     if (!mo_ok(ctx)) /* the step has changed no parameter */
         o->step--;
-    return mo_context_status(ctx)->code;
+    return mo_code_of(ctx);
 }
 
 int64_t mo_optimizer_steps(const mo_optimizer *o) {

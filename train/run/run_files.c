@@ -85,7 +85,7 @@ mo_code mo_run_folder(mo_context *ctx, const char *folder) {
     make_folder(ctx, folder);
     if (mo_ok(ctx))
         require_empty(ctx, folder);
-    return mo_context_status(ctx)->code;
+    return mo_code_of(ctx);
 }
 
 bool mo_run_is_begun(const char *folder) {
