@@ -128,15 +128,17 @@ static void change_host(mo_tape *t) {
     mo_host_arena_match(t->host, last);
 }
 
-void mo_tape_forget(mo_tape *t, int64_t first) {
+void mo_tape_drop_nodes(mo_tape *t, const mo_scope *scope) {
     mo_context *ctx = t->ctx;
-    ctx->n_nodes -= t->n_nodes - first;
-    while (t->n_nodes > first) {
+    ctx->n_nodes -= t->n_nodes - scope->nodes;
+    while (t->n_nodes > scope->nodes) {
         const mo_node *node = t->nodes[--t->n_nodes];
         for (int i = 0; i < node->n_in; i++)
             if (!node->in[i]->tape)
                 mo_tensor_let_go(node->in[i]);
     }
+    t->n_slots = scope->slots;
+    mo_host_arena_rewind(t->graph, (mo_host_mark){scope->block, scope->used});
     if (ctx->released && !ctx->n_nodes && !ctx->debug)
         mo_free_released_csr(ctx);
 }
@@ -145,16 +147,14 @@ void mo_tape_reset(mo_tape *t) {
     if (!mo_tape_lives(t, "tape_reset") || !is_idle(t, "tape_reset", __builtin_frame_address(0)))
         return;
     t->resets++;
-    mo_tape_forget(t, 0);
+    mo_tape_drop_nodes(t, &(mo_scope){0});
     for (int64_t i = 0; i < t->n_tensors; i++)
         let_go(t->tensors[i], MO_FREED_BY_RESET);
     t->n_tensors = 0;
-    t->n_slots = 0;
     t->section = NULL;
     t->spare_headers = NULL;
     if (!t->ctx->debug)
         change_host(t);
-    mo_host_arena_reset(t->graph);
     mo_arena_reset(t->arena);
 }
 

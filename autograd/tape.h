@@ -85,9 +85,7 @@ mo_tensor *mo_tape_window(
 void mo_tape_drop(mo_tensor *T);
 /* Drops every header made since mark (a value of n_tensors) except the n in keep. */
 void mo_tape_sweep(mo_tape *t, int64_t mark, mo_tensor *const *keep, int n);
-/* Forgets the nodes from number `first` on, which let go of their inputs. */
-void mo_tape_forget(mo_tape *t, int64_t first);
-/* Drops the nodes recorded since the scope was opened. */
+/* Drops the nodes recorded since the scope was opened, which let go of their inputs; of a scope of zeros, all nodes. */
 void mo_tape_drop_nodes(mo_tape *t, const mo_scope *scope);
 /* Writes dtypes and shapes of the inputs of a call: "[8, 6, 6] float32, [8, 6, 2] float32". */
 void mo_call_inputs(const mo_call *c, char *text, size_t bytes);
