@@ -4,17 +4,6 @@
 #include "autograd/slots.h"
 #include "autograd/watch.h"
 
-#include <string.h>
-
-static bool accumulate_shape(mo_call *c) {
-    if (!mo_call_real(c, 0, 1))
-        return false;
-    const mo_tensor *A = c->in[0], *B = c->in[1];
-    if (A->ndim != B->ndim || memcmp(A->shape, B->shape, (size_t)A->ndim * sizeof *A->shape) != 0)
-        return mo_call_fail(c, MO_INVALID, "contributions to one gradient, expected equal shapes");
-    return mo_call_output(c, 0, A->dtype, A->ndim, A->shape);
-}
-
 static void accumulate_forward(mo_call *c) {
     mo_view a = mo_tensor_view(c->in[0]), b = mo_tensor_view(c->in[1]), y = mo_tensor_view(c->out[0]);
     const mo_kernels *k = mo_kernels_of(c->ctx, y.dtype);
@@ -37,28 +26,20 @@ static const mo_sample accumulate_samples[] = {
 const mo_op mo_op_accumulate = {
     .name = "accumulate",
     .n_in = 2,
-    .shape = accumulate_shape,
     .forward = accumulate_forward,
     .vjp = accumulate_vjp,
     MO_SAMPLES(accumulate_samples),
 };
 
-mo_tensor *mo_accumulate(mo_tape *t, mo_tensor *A, mo_tensor *B) {
+static mo_tensor *sum_of(mo_tape *t, mo_tensor *A, mo_tensor *B) {
     return mo_apply(t, &mo_op_accumulate, (mo_tensor *[]){A, B}, 2, NULL);
 }
 
-/* A += B through the op itself, so that anomaly mode sees the result. */
-static void accumulate_watched(mo_tape *t, mo_tensor *A, const mo_tensor *B) {
-    mo_tensor *sum = mo_accumulate(t, A, (mo_tensor *)(uintptr_t)B);
-    if (!mo_is_null(sum)) {
-        mo_tensor_copy(A, sum);
-        mo_tape_drop(t, sum);
-    }
-}
-
 void mo_accumulate_in_place(mo_tape *t, mo_tensor *A, const mo_tensor *B) {
-    if (t->anomaly) {
-        accumulate_watched(t, A, B);
+    if (t->anomaly) { /* through the op itself, which looks at its result */
+        mo_tensor *sum = sum_of(t, A, (mo_tensor *)(uintptr_t)B);
+        mo_tensor_copy(A, sum);
+        mo_tape_drop(sum);
         return;
     }
     bool profiling = t->ctx->engine->profiling;
@@ -83,22 +64,22 @@ void mo_contribute(mo_tape *t, mo_slot *slot, mo_tensor *bar, bool create_graph)
         return;
     }
     if (create_graph) {
-        slot->grad = mo_accumulate(t, slot->grad, bar);
+        slot->grad = sum_of(t, slot->grad, bar);
         return;
     }
     bool own = slot->grad->storage->references == 1 && mo_is_contiguous(slot->grad) && slot->grad->storage->arena;
     bool spare = bar->storage->references == 1 && mo_is_contiguous(bar) && bar->storage->arena;
     if (own) {
         mo_accumulate_in_place(t, slot->grad, bar);
-        mo_tape_drop(t, bar);
+        mo_tape_drop(bar);
     } else if (spare) {
         mo_accumulate_in_place(t, bar, slot->grad);
-        mo_tape_drop(t, slot->grad);
+        mo_tape_drop(slot->grad);
         slot->grad = bar;
     } else {
-        mo_tensor *sum = mo_accumulate(t, slot->grad, bar);
-        mo_tape_drop(t, slot->grad);
-        mo_tape_drop(t, bar);
+        mo_tensor *sum = sum_of(t, slot->grad, bar);
+        mo_tape_drop(slot->grad);
+        mo_tape_drop(bar);
         slot->grad = sum;
     }
 }

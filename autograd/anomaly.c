@@ -3,12 +3,12 @@
  * vjps are written with ops, so one check after each op covers backward too; the message names the rule that called the
  * op. Views compute nothing and are skipped. */
 #include "autograd/watch.h"
+#include "tensor/library.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 void mo_tape_set_anomaly(mo_tape *t, bool on) {
     if (t)
@@ -21,43 +21,15 @@ typedef struct culprit {
     const char *value;
 } culprit;
 
-static culprit scan_f32(const float *x, int64_t n) {
-    for (int64_t i = 0; i < n; i++)
-        if (!isfinite(x[i]))
-            return (culprit){i, isnan(x[i]) ? "nan" : x[i] > 0 ? "inf" : "-inf"};
-    return (culprit){.at = -1};
-}
-
-static culprit scan_f64(const double *x, int64_t n) {
-    for (int64_t i = 0; i < n; i++)
-        if (!isfinite(x[i]))
-            return (culprit){i, isnan(x[i]) ? "nan" : x[i] > 0 ? "inf" : "-inf"};
-    return (culprit){.at = -1};
-}
-
-/* A 16-bit float is not finite if all its exponent bits are set, and NaN if a fraction bit is set as well. */
-static culprit scan_16(const uint16_t *x, int64_t n, uint16_t exponent) {
-    for (int64_t i = 0; i < n; i++)
-        if ((x[i] & exponent) == exponent)
-            return (culprit){i, x[i] & 0x7fff & ~exponent ? "nan" : x[i] & 0x8000 ? "-inf" : "inf"};
-    return (culprit){.at = -1};
-}
-
 static culprit scan(const mo_tensor *T) {
     culprit found = {.at = -1};
     bool is_float = mo_dtype_is_real(T->dtype) || T->dtype == MO_F16 || T->dtype == MO_BF16;
-    if (!is_float || !T->storage || mo_numel(T) == 0)
-        return found;
-    int64_t n = mo_numel(T);
-    size_t bytes = (size_t)n * mo_dtype_size(T->dtype);
-    void *host = malloc(bytes);
-    if (!host)
-        mo_fail(T->ctx, MO_MEMORY, "anomaly mode: out of memory for %zu bytes", bytes);
-    else if (mo_tensor_read(T, host, bytes) == MO_OK)
-        found = T->dtype == MO_F32   ? scan_f32(host, n)
-                : T->dtype == MO_F64 ? scan_f64(host, n)
-                                     : scan_16(host, n, T->dtype == MO_F16 ? 0x7c00 : 0x7f80);
-    free(host);
+    double *x = is_float && T->storage ? mo_host_values(T, MO_F64) : NULL;
+    int64_t n = x ? mo_numel(T) : 0;
+    for (int64_t i = 0; i < n && found.at < 0; i++)
+        if (!isfinite(x[i]))
+            found = (culprit){i, isnan(x[i]) ? "nan" : x[i] > 0 ? "inf" : "-inf"};
+    free(x);
     return found;
 }
 
@@ -88,7 +60,7 @@ static void describe_place(char *text, size_t bytes, const mo_call *c) {
 }
 
 static void raise(const mo_call *c, int output, culprit found) {
-    char result[320], source[320] = "", place[400], inputs[400] = "";
+    char result[320], source[320] = "", place[400], inputs[400];
     describe(result, sizeof result, found, "output", output, c->out[output]);
     describe_place(place, sizeof place, c);
     for (int i = 0; i < c->n_in && !source[0]; i++) {
@@ -96,12 +68,7 @@ static void raise(const mo_call *c, int output, culprit found) {
         if (held.at >= 0)
             describe(source, sizeof source, held, "input", i, c->in[i]);
     }
-    for (int i = 0; i < c->n_in; i++) {
-        size_t used = strlen(inputs);
-        char shape[160];
-        snprintf(inputs + used, sizeof inputs - used, "%s%s %s", i ? ", " : "",
-            mo_shape_string(c->in[i], shape, sizeof shape), mo_dtype_name(c->in[i]->dtype));
-    }
+    mo_call_inputs(c, inputs, sizeof inputs);
     if (source[0])
         mo_fail(
             c->ctx, MO_NUMERICAL, "%s: %s %s, given %s: it was not finite before", c->op->name, result, place, source);

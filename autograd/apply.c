@@ -69,7 +69,7 @@ static bool check_made(mo_call *c, const char *what, int i, const mo_tensor *T, 
             : T->tape        ? "another tape"
                              : "no tape");
     if (!T->storage)
-        mo_fail_freed(T, what);
+        mo_fail_freed(T, "%s", what);
     return mo_ok(c->ctx);
 }
 
@@ -115,12 +115,6 @@ mo_tensor *mo_call_view(mo_call *c, int ndim, const int64_t *shape, const int64_
     return c->out[0];
 }
 
-static void fail_freed(mo_call *c, int i) {
-    char what[200];
-    snprintf(what, sizeof what, "%s: the value of input %d", c->op->name, i);
-    mo_fail_freed(c->in[i], what);
-}
-
 /* Checks an input as far as that needs no knowledge of the op. Returns false if a check raised. */
 static bool check_input(mo_call *c, int i) {
     mo_tensor *X = c->in[i];
@@ -132,7 +126,7 @@ static bool check_input(mo_call *c, int i) {
     else if (X->tape && X->tape != c->t)
         mo_fail(c->ctx, MO_MISMATCH, "%s: input %d belongs to another tape", name, i);
     else if (!X->storage)
-        fail_freed(c, i);
+        mo_fail_freed(X, "%s: the value of input %d", name, i);
     return mo_ok(c->ctx);
 }
 
@@ -142,7 +136,7 @@ static bool shape_of_inputs(mo_call *c) {
     if (!mo_call_real(c, 0, c->n_in - 1))
         return false;
     for (int i = 1; i < c->n_in; i++)
-        if (c->in[i]->ndim != X->ndim || memcmp(c->in[i]->shape, X->shape, (size_t)X->ndim * sizeof *X->shape) != 0)
+        if (!mo_same_shape(c->in[i], X))
             return mo_call_fail(c, MO_INVALID, "expected equal shapes");
     return mo_call_output(c, 0, X->dtype, X->ndim, X->shape);
 }
@@ -218,7 +212,7 @@ static mo_code execute(mo_call *c, mo_tensor *const *in, mo_tensor **out) {
 
 mo_code mo_apply_all(
     mo_tape *t, const mo_op *op, mo_tensor *const *in, int n_in, const void *attributes, mo_tensor **out) {
-    mo_context *ctx = mo_context_of_tape(t);
+    mo_context *ctx = mo_tape_context(t);
     if (!mo_tape_lives(t, op && op->name ? op->name : "op") || !op || !out || (n_in > 0 && !in) ||
         !mo_check_op_form(ctx, "apply", op)) {
         mo_fail(ctx, MO_INVALID, "%s: no %s given", op && op->name ? op->name : "op",
@@ -241,7 +235,7 @@ mo_code mo_apply_all(
 }
 
 mo_tensor *mo_apply(mo_tape *t, const mo_op *op, mo_tensor *const *in, int n_in, const void *attributes) {
-    mo_tensor *out[MO_MAX_OUTPUTS] = {mo_null_tensor(mo_context_of_tape(t))};
+    mo_tensor *out[MO_MAX_OUTPUTS] = {mo_null_tensor(mo_tape_context(t))};
     mo_apply_all(t, op, in, n_in, attributes, out);
     return out[0];
 }

@@ -24,7 +24,7 @@ MO_API mo_tape *mo_tape_create(mo_context *ctx, mo_mode mode); /* to be released
 MO_API void mo_tape_reset(mo_tape *t);
 MO_API void mo_tape_release(mo_tape *t);
 MO_API void mo_tape_set_mode(mo_tape *t, mo_mode mode);
-MO_API mo_context *mo_tape_context(const mo_tape *t);
+MO_API mo_context *mo_tape_context(const mo_tape *t); /* NULL if t is NULL */
 /* Until the next such call, errors of the context name this line; an error about a tensor names the line that made it.
  * file must outlive the context; NULL: no line. Returns t: mo_add(MO_HERE(t), A, B) names its line. */
 MO_API mo_tape *mo_tape_at(mo_tape *t, const char *file, int line);

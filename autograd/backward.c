@@ -4,9 +4,6 @@
 #include "autograd/slots.h"
 #include "autograd/watch.h"
 
-#include <stdio.h>
-#include <string.h>
-
 typedef struct run {
     mo_tape *t;
     mo_slots slots;
@@ -46,11 +43,6 @@ static void mark_needed(run *r) {
 
 /* ---- contributions ---- */
 
-static bool alike(const mo_tensor *A, const mo_tensor *B) {
-    return A->dtype == B->dtype && A->ndim == B->ndim &&
-           !memcmp(A->shape, B->shape, (size_t)A->ndim * sizeof *A->shape);
-}
-
 static bool check_bar(run *r, const mo_node *node, int i, const mo_tensor *bar) {
     const mo_tensor *X = node->in[i];
     if (bar->ctx != r->t->ctx || (bar->tape && bar->tape != r->t))
@@ -60,7 +52,7 @@ static bool check_bar(run *r, const mo_node *node, int i, const mo_tensor *bar) 
         mo_fail_freed(bar, "backward: what a vjp gave");
     if (!mo_ok(r->t->ctx))
         return false;
-    if (alike(bar, X))
+    if (mo_same_form(bar, X))
         return true;
     char got[160], want[160];
     mo_fail(r->t->ctx, MO_INVALID, "backward: the vjp of %s gave %s %s for input %d, expected %s %s", node->op->name,
@@ -126,10 +118,10 @@ static void release_node(run *r, mo_node *node) {
     if (r->flags & (MO_RETAIN | MO_CREATE_GRAPH))
         return;
     for (int i = 0; i < node->n_saved; i++)
-        mo_tape_drop(r->t, node->saved[i]);
+        mo_tape_drop(node->saved[i]);
     for (int i = 0; i < node->n_out; i++)
         if (!node->out[i]->kept)
-            mo_tape_drop(r->t, node->out[i]);
+            mo_tape_drop(node->out[i]);
     node->released = true;
 }
 
@@ -168,7 +160,7 @@ static void visit(run *r, mo_node *node) {
     t->visiting = outer;
     for (int i = 0; i < node->n_out; i++)
         if (out_bar[i] && !out_slot[i]->wanted && !(r->flags & MO_CREATE_GRAPH)) {
-            mo_tape_drop(t, out_bar[i]);
+            mo_tape_drop(out_bar[i]);
             out_slot[i]->grad = NULL;
         }
     release_node(r, node);
@@ -186,7 +178,7 @@ static bool seed_root(run *r, mo_tensor *y, mo_tensor *g) {
     char got[160], want[160];
     if (!g)
         bar = mo_full(t, y->dtype, y->ndim, y->shape, 1);
-    else if (!alike(g, y))
+    else if (!mo_same_form(g, y))
         mo_fail(t->ctx, MO_INVALID, "grad: cotangent %s %s, expected %s %s", mo_shape_string(g, got, sizeof got),
             mo_dtype_name(g->dtype), mo_shape_string(y, want, sizeof want), mo_dtype_name(y->dtype));
     else if (!(r->flags & MO_CREATE_GRAPH))
@@ -225,14 +217,42 @@ static bool begin(run *r, mo_tensor *const *ys, mo_tensor *const *gs, int ny) {
     return true;
 }
 
-static void end(run *r) {
-    mo_host_arena_rewind(r->t->scratch, r->mark);
+/* Adds the gradients of the leaves to the buffers that they own. */
+static void deliver(run *r) {
+    for (int64_t i = 0; i < r->slots.capacity && mo_ok(r->t->ctx); i++) {
+        mo_tensor *leaf = r->slots.leaves[i].leaf, *g = r->slots.leaves[i].slot.grad;
+        if (!leaf || !g || !leaf->requires_grad)
+            continue;
+        mo_leaf_add(r->t, leaf, g);
+        mo_tape_drop(g);
+    }
+}
+
+/* Fills grads; zeros where no path leads. */
+static void hand_over(run *r) {
+    for (int j = 0; j < r->nx && mo_ok(r->t->ctx); j++) {
+        mo_slot *slot = mo_slot_of(&r->slots, r->xs[j]);
+        mo_tensor *X = r->xs[j];
+        r->grads[j] = slot && slot->grad ? slot->grad : mo_full(r->t, X->dtype, X->ndim, X->shape, 0);
+    }
+}
+
+static mo_code run_sweep(run *r, const char *what, mo_tensor *const *ys, mo_tensor *const *gs, int ny) {
+    mo_tape *t = r->t;
+    mo_running outer = mo_tape_enter(t, what, __builtin_frame_address(0));
+    if (begin(r, ys, gs, ny)) {
+        sweep_nodes(r);
+        (r->all_leaves ? deliver : hand_over)(r);
+    }
+    mo_host_arena_rewind(t->scratch, r->mark);
+    mo_tape_leave(t, &outer);
+    return t->ctx->status.code;
 }
 
 /* Checks the arguments, runs the sweep and fills grads. */
 static mo_code take_gradients(run *r, mo_tensor *const *ys, mo_tensor *const *gs, int ny) {
     mo_tape *t = r->t;
-    mo_context *ctx = mo_context_of_tape(t);
+    mo_context *ctx = mo_tape_context(t);
     for (int j = 0; r->grads && j < r->nx; j++)
         r->grads[j] = mo_null_tensor(ctx);
     if (!mo_tape_lives(t, "grad"))
@@ -244,17 +264,7 @@ static mo_code take_gradients(run *r, mo_tensor *const *ys, mo_tensor *const *gs
         fine = !gs[i] || mo_check_gradient_tensors(t, "cotangent", &gs[i], 1);
     if (!fine)
         return ctx->status.code;
-    mo_running outer = mo_tape_enter(t, "grad", __builtin_frame_address(0));
-    if (begin(r, ys, gs, ny))
-        sweep_nodes(r);
-    for (int j = 0; j < r->nx && mo_ok(ctx); j++) {
-        mo_slot *slot = mo_slot_of(&r->slots, r->xs[j]);
-        mo_tensor *X = r->xs[j];
-        r->grads[j] = slot && slot->grad ? slot->grad : mo_full(t, X->dtype, X->ndim, X->shape, 0);
-    }
-    end(r);
-    mo_tape_leave(t, &outer);
-    return ctx->status.code;
+    return run_sweep(r, "grad", ys, gs, ny);
 }
 
 mo_code mo_grad(mo_tape *t, mo_tensor *const *ys, mo_tensor *const *gs, int ny, mo_tensor *const *xs, mo_tensor **grads,
@@ -273,25 +283,14 @@ static bool is_scalar_loss(mo_context *ctx, const char *caller, const mo_tensor 
 }
 
 mo_code mo_gradients(mo_tape *t, mo_tensor *loss, mo_tensor *const *xs, mo_tensor **grads, int n) {
-    mo_context *ctx = mo_context_of_tape(t);
+    mo_context *ctx = mo_tape_context(t);
     if (mo_tape_lives(t, "gradients") && mo_check_gradient_tensors(t, "output", &loss, 1))
         is_scalar_loss(ctx, "gradients", loss);
     return mo_grad(t, &loss, NULL, 1, xs, grads, n, 0);
 }
 
-/* Adds the gradients of the leaves to the buffers that they own. */
-static void deliver(run *r) {
-    for (int64_t i = 0; i < r->slots.capacity && mo_ok(r->t->ctx); i++) {
-        mo_tensor *leaf = r->slots.leaves[i].leaf, *g = r->slots.leaves[i].slot.grad;
-        if (!leaf || !g || !leaf->requires_grad)
-            continue;
-        mo_leaf_add(r->t, leaf, g);
-        mo_tape_drop(r->t, g);
-    }
-}
-
 mo_code mo_backward(mo_tape *t, mo_tensor *loss) {
-    mo_context *ctx = mo_context_of_tape(t);
+    mo_context *ctx = mo_tape_context(t);
     run r = {.t = t, .all_leaves = true};
     if (!mo_tape_lives(t, "backward") || !mo_ok(ctx) || !mo_check_gradient_tensors(t, "output", &loss, 1))
         return mo_code_of(ctx);
@@ -300,14 +299,5 @@ mo_code mo_backward(mo_tape *t, mo_tensor *loss) {
             t->mode == MO_EVAL ? " (the tape is in MO_EVAL)" : "");
     if (!mo_ok(ctx))
         return ctx->status.code;
-    mo_running outer = mo_tape_enter(t, "backward", __builtin_frame_address(0));
-    if (begin(&r, &loss, NULL, 1)) {
-        if (!loss->node) /* the loss is itself a leaf */
-            slot_needed(&r, loss);
-        sweep_nodes(&r);
-        deliver(&r);
-    }
-    end(&r);
-    mo_tape_leave(t, &outer);
-    return ctx->status.code;
+    return run_sweep(&r, "backward", &loss, NULL, 1);
 }

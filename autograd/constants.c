@@ -25,7 +25,7 @@ mo_tensor *mo_from(mo_tape *t, mo_dtype dtype, int ndim, const int64_t *shape, c
 
 mo_tensor *mo_stop_gradient(mo_tape *t, mo_tensor *X) {
     if (!mo_tape_lives(t, "stop_gradient"))
-        return mo_null_tensor(mo_context_of_tape(t));
+        return mo_null_tensor(mo_tape_context(t));
     if (!mo_ok(t->ctx))
         return mo_null_tensor(t->ctx);
     if (mo_is_null(X))

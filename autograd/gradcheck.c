@@ -81,12 +81,14 @@ typedef struct way {
     bool again;              /* between forward and backward, f is called once more, at the other point */
 } way;
 
-/* Allocates n numbers, which the caller frees with free(). Returns NULL after raising. */
-static double *check_numbers(mo_context *ctx, int64_t n) {
-    double *x = calloc((size_t)n + 1, sizeof *x);
-    if (!x)
-        mo_fail(ctx, MO_MEMORY, "check: out of memory for %lld numbers", (long long)n);
-    return x;
+/* Makes n zeros, which the caller frees with free(). Returns NULL after raising. */
+static double *zeros(mo_context *ctx, int64_t n) {
+    return mo_host_array(ctx, n, sizeof(double));
+}
+
+/* The numbers of a tensor of reals, which the caller frees with free(). Returns NULL after raising. */
+static double *numbers_of(const mo_tensor *T) {
+    return mo_host_values(T, MO_F64);
 }
 
 /* Counts an error, relative to its tolerance, in the verdict; NaN counts as largest. */
@@ -133,22 +135,6 @@ static bool succeeds(problem *p) {
     return settle(p, "", true);
 }
 
-/* Reads a tensor of reals as float64. */
-static void read_numbers(const mo_tensor *T, double *x) {
-    size_t n = (size_t)mo_numel(T);
-    if (mo_tensor_dtype(T) == MO_F64) {
-        mo_tensor_read(T, x, n * sizeof *x);
-        return;
-    }
-    float *narrow = malloc(n * sizeof *narrow + 1);
-    if (!narrow)
-        mo_fail(mo_tensor_context(T), MO_MEMORY, "check: out of memory for %zu numbers", n);
-    else if (mo_tensor_read(T, narrow, n * sizeof *narrow) == MO_OK)
-        for (size_t j = 0; j < n; j++)
-            x[j] = narrow[j];
-    free(narrow);
-}
-
 /* Returns a leaf of the given shape with the first values of A. In memory the rest of A and then B follow, so that an
  * op that reads beyond the leaf still reads memory of the leaf's storage. */
 static mo_tensor *leaf_with_room(const mo_tensor *A, const mo_tensor *B, int ndim, const int64_t *shape) {
@@ -184,14 +170,10 @@ static void weighted_sums(problem *p, double *sum, double *size) {
         p->f(t, p->in, p->n_in, out, p->n_out, p->state);
     for (int i = 0; t && i < p->n_out && mo_ok(p->ctx); i++) {
         int64_t n = p->cotangent[i] ? mo_numel(p->cotangent[i]) : 0;
-        double *y = check_numbers(p->ctx, n), *g = check_numbers(p->ctx, n);
         long double total = 0, squares = 0; /* long double: the sum of many terms must be as accurate as the terms */
         if (p->cotangent[i] && (mo_numel(out[i]) != n || mo_tensor_dtype(out[i]) != mo_tensor_dtype(p->cotangent[i])))
             mo_fail(p->ctx, MO_INVALID, "check: output %d has another size or dtype than before", i);
-        if (n && mo_ok(p->ctx)) {
-            read_numbers(out[i], y);
-            read_numbers(p->cotangent[i], g);
-        }
+        double *y = n && mo_ok(p->ctx) ? numbers_of(out[i]) : NULL, *g = y ? numbers_of(p->cotangent[i]) : NULL;
         for (int64_t j = 0; j < n && mo_ok(p->ctx); j++) {
             long double term = (long double)y[j] * g[j];
             total += term;
@@ -247,7 +229,7 @@ static bool take_gradient(problem *p, const way *w, double *g) {
     if (t && nx && ny && mo_ok(p->ctx))
         mo_grad(t, ys, gs, ny, xs, grads, nx, w->flags | MO_ALLOW_UNUSED);
     for (int k = 0; k < nx && ny && mo_ok(p->ctx); k++)
-        read_numbers(grads[k], g + p->at[which[k]]);
+        mo_read_as(grads[k], MO_F64, g + p->at[which[k]]);
     mo_tape_release(t);
     for (int i = 0; i < p->n_in; i++) {
         if (p->needs >> i & 1)
@@ -264,7 +246,7 @@ static bool take_gradient(problem *p, const way *w, double *g) {
  * evaluated. */
 static bool perturbed(problem *p, int i, const double *x, const double *v, double e, double *sum) {
     int64_t n = mo_numel(p->in[i]);
-    double *moved = check_numbers(p->ctx, n), size[MAX_TENSORS];
+    double *moved = zeros(p->ctx, n), size[MAX_TENSORS];
     for (int64_t j = 0; moved && j < n; j++)
         moved[j] = x[j] + e * v[j];
     if (moved && mo_tensor_write(p->in[i], moved, (size_t)n * sizeof *moved) == MO_OK)
@@ -293,9 +275,7 @@ static void compare(problem *p, int i, int output, double analytic, double numer
 /* Checks the derivative with respect to input i by differences; single[k] is the gradient of output k alone. */
 static void check_input(problem *p, int i, double *const *single) {
     int64_t n = mo_numel(p->in[i]);
-    double *x = check_numbers(p->ctx, n), *v = check_numbers(p->ctx, n);
-    if (x && v)
-        read_numbers(p->in[i], x);
+    double *x = numbers_of(p->in[i]), *v = zeros(p->ctx, n);
     for (int d = 0; x && v && n && d < DIRECTIONS && p->v->ratio < INFINITY; d++) {
         double up[MAX_TENSORS], down[MAX_TENSORS];
         mo_sample_direction(&p->inputs[i], &p->r, v, n);
@@ -340,7 +320,7 @@ static double apart(const problem *p, const double *a, const double *b, uint64_t
 /* Takes the gradient in the way w and compares it with `whole`, the gradient of all outputs with respect to all inputs.
  * Returns NAN, and leaves the error, if the gradient cannot be taken. */
 static double way_apart(problem *p, const double *whole, const way *w, int *input) {
-    double *g = check_numbers(p->ctx, p->at[p->n_in]), error = NAN;
+    double *g = zeros(p->ctx, p->at[p->n_in]), error = NAN;
     if (g && take_gradient(p, w, g))
         error = apart(p, g, whole, p->needs & w->needs, input);
     free(g);
@@ -386,7 +366,7 @@ static void check_subsets(problem *p, const double *whole, unsigned graph) {
 static bool shows_poison(problem *p, const double *whole, uint64_t poison) {
     int input = 0;
     double error = way_apart(p, whole, &(way){.needs = all, .outputs = all, .poison = poison}, &input);
-    bool lacks_memory = mo_context_status(p->ctx)->code == MO_MEMORY;
+    bool lacks_memory = mo_code_of(p->ctx) == MO_MEMORY;
     return !(succeeds(p) && error <= p->tolerance) && !lacks_memory;
 }
 
@@ -410,7 +390,7 @@ static void check_declarations(problem *p, const double *whole) {
  * whether all gradients could be taken. */
 static bool check_outputs(problem *p, const double *whole, double *const *single) {
     int64_t n = p->at[p->n_in];
-    double *sum = check_numbers(p->ctx, n);
+    double *sum = zeros(p->ctx, n);
     for (int k = 0; sum && k < p->n_out && mo_ok(p->ctx); k++) {
         take_gradient(p, &(way){.needs = all, .outputs = (uint64_t)1 << k}, single[k]);
         for (int64_t j = 0; j < n; j++)
@@ -473,10 +453,10 @@ static void check_problem(problem *p, bool thorough, int order) {
     p->all_sizes = 0;
     for (int k = 0; k < p->n_out && mo_ok(p->ctx); k++)
         p->all_sizes += p->size[k];
-    whole = check_numbers(p->ctx, p->at[p->n_in]);
+    whole = zeros(p->ctx, p->at[p->n_in]);
     bool fine = whole && take_gradient(p, &(way){.needs = all, .outputs = all}, whole);
     for (int k = 0; fine && k < p->n_out; k++)
-        fine = (single[k] = p->n_out > 1 ? check_numbers(p->ctx, p->at[p->n_in]) : whole) != NULL;
+        fine = (single[k] = p->n_out > 1 ? zeros(p->ctx, p->at[p->n_in]) : whole) != NULL;
     if (fine_so_far(p, "") && fine && p->needs && (p->n_out == 1 || check_outputs(p, whole, single))) {
         for (int i = 0; i < p->n_in; i++)
             if (p->needs >> i & 1)
@@ -576,12 +556,9 @@ static double forward_side(problem *p, mo_tensor **x, mo_tensor **v, int nx, dou
         mo_jvp(t, y, ny, x, v, nx, tangent, MO_ALLOW_UNUSED);
     for (int i = 0; i < ny && mo_ok(p->ctx); i++) {
         int64_t n = mo_numel(w[i]);
-        double *a = check_numbers(p->ctx, n), *b = check_numbers(p->ctx, n);
-        if (a && b) {
-            read_numbers(tangent[i], a);
-            read_numbers(w[i], b);
+        double *a = numbers_of(tangent[i]), *b = numbers_of(w[i]);
+        if (a && b)
             add_products(a, b, n, &side, size);
-        }
         free(a);
         free(b);
     }
@@ -615,7 +592,7 @@ static void compare_sides(problem *p, const double *g, double *v) {
  * vjp of the wrong Jacobian, because the jvp (jvp.c) is then wrong in the same way; that is for the differences. */
 static void check_certificate(problem *p) {
     lay_out(p);
-    double *g = check_numbers(p->ctx, p->at[p->n_in]), *v = check_numbers(p->ctx, p->at[p->n_in]);
+    double *g = zeros(p->ctx, p->at[p->n_in]), *v = zeros(p->ctx, p->at[p->n_in]);
     if (g && v && take_gradient(p, &(way){.needs = all, .outputs = all}, g))
         for (int k = 0; k < CERTIFICATES && mo_ok(p->ctx); k++)
             compare_sides(p, g, v);
@@ -652,15 +629,11 @@ static bool is_stack(mo_context *ctx, const mo_tensor *Y, const mo_tensor *A, co
         same = mo_dim(Y, a + 1) == mo_dim(A, a);
     if (!same || !mo_dtype_is_real(mo_tensor_dtype(Y)))
         return same;
-    double *y = check_numbers(ctx, 2 * n), *x = check_numbers(ctx, 2 * n), most = 0;
-    if (x && y) {
-        read_numbers(Y, y);
-        read_numbers(A, x);
-        read_numbers(B, x + n);
-    }
-    for (int64_t j = 0; x && j < 2 * n; j++)
+    double *y = numbers_of(Y), *x = zeros(ctx, 2 * n), most = 0;
+    same = x && y && mo_read_as(A, MO_F64, x) && mo_read_as(B, MO_F64, x + n);
+    for (int64_t j = 0; same && j < 2 * n; j++)
         most = fmax(most, fabs(x[j]));
-    for (int64_t j = 0; x && y && same && j < 2 * n; j++)
+    for (int64_t j = 0; same && j < 2 * n; j++)
         same = fabs(y[j] - x[j]) <= 1e-10 * most;
     free(x);
     free(y);
@@ -774,21 +747,9 @@ static void op_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **
 
 /* Returns a tensor of float32 with the values of X. */
 static mo_tensor *narrowed(const mo_tensor *X) {
-    int64_t n = mo_numel(X);
-    double *x = check_numbers(mo_tensor_context(X), n);
-    float *narrow = malloc((size_t)n * sizeof *narrow + 1);
-    mo_tensor *T = mo_null_tensor(mo_tensor_context(X));
-    if (x && narrow) {
-        read_numbers(X, x);
-        for (int64_t j = 0; j < n; j++)
-            narrow[j] = (float)x[j];
-        T = mo_tensor_create_from(mo_tensor_context(X), MO_F32, X->ndim, X->shape, narrow);
-        if (mo_needs_grad(X))
-            mo_require_grad(T);
-    }
-    free(x);
-    free(narrow);
-    return T;
+    mo_tensor *T = mo_tensor_create(X->ctx, MO_F32, X->ndim, X->shape);
+    mo_tensor_copy(T, X);
+    return mo_needs_grad(X) ? mo_require_grad(T) : T;
 }
 
 static void compare_float32(problem *p, problem *q) {
@@ -803,7 +764,7 @@ static void compare_float32(problem *p, problem *q) {
         q->all_sizes += p->size[k];
     }
     succeeds(p);
-    double *whole = check_numbers(p->ctx, p->at[p->n_in]);
+    double *whole = zeros(p->ctx, p->at[p->n_in]);
     if (same && whole && take_gradient(p, &(way){.needs = all, .outputs = all}, whole)) {
         double error = way_apart(q, whole, &(way){.needs = all, .outputs = all}, &input);
         double tolerance = p->ctx->math == MO_MATH_FP32 ? 1e-3 : 5e-2;
@@ -920,10 +881,8 @@ mo_check_result mo_check_op(mo_context *ctx, const mo_op *op, int order, uint64_
  * the root mean square of X. */
 static mo_tensor *moved(problem *p, mo_tensor *X) {
     int64_t n = mo_numel(X);
-    double *x = check_numbers(p->ctx, n), usual = 0;
+    double *x = numbers_of(X), usual = 0;
     mo_tensor *M = mo_null_tensor(p->ctx);
-    if (x)
-        read_numbers(X, x);
     for (int64_t j = 0; x && j < n; j++)
         usual += x[j] * x[j] / (double)n;
     for (int64_t j = 0; x && j < n; j++)
@@ -936,16 +895,12 @@ static mo_tensor *moved(problem *p, mo_tensor *X) {
 
 static void exchange_points(problem *p) {
     for (int i = 0; i < p->n_in; i++) {
-        int64_t n = p->other[i] != p->in[i] ? mo_numel(p->in[i]) : 0;
-        double *x = check_numbers(p->ctx, n), *y = check_numbers(p->ctx, n);
-        if (n && x && y) {
-            read_numbers(p->in[i], x);
-            read_numbers(p->other[i], y);
-            mo_tensor_write(p->in[i], y, (size_t)n * sizeof *y);
-            mo_tensor_write(p->other[i], x, (size_t)n * sizeof *x);
-        }
-        free(x);
-        free(y);
+        if (p->other[i] == p->in[i])
+            continue;
+        mo_tensor *kept = mo_tensor_clone(p->ctx, p->in[i]);
+        mo_tensor_copy(p->in[i], p->other[i]);
+        mo_tensor_copy(p->other[i], kept);
+        mo_tensor_release(kept);
     }
 }
 

@@ -14,11 +14,9 @@
  * detect that. */
 #include "autograd/tape.h"
 
-#include <string.h>
-
 static bool jvp_check_direction(mo_tape *t, const mo_tensor *X, const mo_tensor *V, int j, unsigned flags) {
     char got[160], want[160];
-    if (V->dtype != X->dtype || V->ndim != X->ndim || memcmp(V->shape, X->shape, (size_t)X->ndim * sizeof *X->shape))
+    if (!mo_same_form(V, X))
         mo_fail(t->ctx, MO_INVALID, "jvp: direction %d is %s %s, expected %s %s like its input", j,
             mo_shape_string(V, got, sizeof got), mo_dtype_name(V->dtype), mo_shape_string(X, want, sizeof want),
             mo_dtype_name(X->dtype));
@@ -63,7 +61,7 @@ static void jvp_sweep_twice(mo_tape *t, mo_tensor *const *ys, int ny, mo_tensor 
 
 mo_code mo_jvp(mo_tape *t, mo_tensor *const *ys, int ny, mo_tensor *const *xs, mo_tensor *const *vs, int nx,
     mo_tensor **tangents, unsigned flags) {
-    mo_context *ctx = mo_context_of_tape(t);
+    mo_context *ctx = mo_tape_context(t);
     for (int i = 0; tangents && i < ny; i++)
         tangents[i] = mo_null_tensor(ctx);
     if (!mo_tape_lives(t, "jvp"))

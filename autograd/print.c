@@ -458,7 +458,7 @@ static mo_code with_error_back(mo_context *ctx, const mo_status *before) {
 }
 
 mo_code mo_tape_print(const mo_tape *t, const mo_print_options *options, mo_write write, void *state) {
-    mo_context *ctx = mo_context_of_tape(t);
+    mo_context *ctx = mo_tape_context(t);
     if (!t || !write) {
         mo_fail(ctx, MO_INVALID, "tape_print: no %s to write with", t ? "function" : "tape");
         return mo_code_of(ctx);
@@ -490,7 +490,7 @@ static void write_file(printer *p, const char *path) {
 }
 
 mo_code mo_tape_write(mo_tape *t, const mo_print_options *options, const char *path) {
-    mo_context *ctx = mo_context_of_tape(t);
+    mo_context *ctx = mo_tape_context(t);
     if (!mo_tape_lives(t, "tape_write") || !mo_given(ctx, "tape_write", "the path", path))
         return mo_code_of(ctx);
     mo_status before = ctx->status;

@@ -16,12 +16,6 @@ mo_scope mo_scope_open(mo_tape *t) {
         .used = mark.used};
 }
 
-void mo_tape_drop_nodes(mo_tape *t, const mo_scope *scope) {
-    t->n_nodes = scope->nodes;
-    t->n_slots = scope->slots;
-    mo_host_arena_rewind(t->graph, (mo_host_mark){scope->block, scope->used});
-}
-
 /* Returns whether a scope can be closed; raises if not. */
 static bool check_scope(mo_tape *t, const mo_scope *scope, mo_tensor *const *keep, int n) {
     const char *wrong = NULL;

@@ -10,7 +10,7 @@ mo_tape *mo_tape_create(mo_context *ctx, mo_mode mode) {
     if (!t)
         return NULL;
     t->ctx = ctx;
-    mo_holder_open(ctx, &t->holder, &t->n_nodes);
+    ctx->n_tapes++;
     t->arena = mo_arena_create(ctx);
     t->host = mo_host_arena_create(ctx);
     t->dead = mo_host_arena_create(ctx);
@@ -50,7 +50,7 @@ mo_tape *mo_tape_at(mo_tape *t, const char *file, int line) {
 }
 
 mo_context *mo_tape_context(const mo_tape *t) {
-    return mo_context_of_tape(t);
+    return t ? t->ctx : NULL;
 }
 
 int64_t mo_tape_nodes(const mo_tape *t) {
@@ -128,22 +128,34 @@ static void change_host(mo_tape *t) {
     mo_host_arena_match(t->host, last);
 }
 
+void mo_tape_drop_nodes(mo_tape *t, const mo_scope *scope) {
+    mo_context *ctx = t->ctx;
+    ctx->n_nodes -= t->n_nodes - scope->nodes;
+    while (t->n_nodes > scope->nodes) {
+        const mo_node *node = t->nodes[--t->n_nodes];
+        for (int i = 0; i < node->n_in; i++)
+            if (!node->in[i]->tape)
+                mo_tensor_let_go(node->in[i]);
+    }
+    t->n_slots = scope->slots;
+    mo_host_arena_rewind(t->graph, (mo_host_mark){scope->block, scope->used});
+    if (ctx->released && !ctx->n_nodes && !ctx->debug)
+        mo_free_released_csr(ctx);
+}
+
 void mo_tape_reset(mo_tape *t) {
     if (!mo_tape_lives(t, "tape_reset") || !is_idle(t, "tape_reset", __builtin_frame_address(0)))
         return;
     t->resets++;
+    mo_tape_drop_nodes(t, &(mo_scope){0});
     for (int64_t i = 0; i < t->n_tensors; i++)
         let_go(t->tensors[i], MO_FREED_BY_RESET);
     t->n_tensors = 0;
-    t->n_nodes = 0;
-    t->n_slots = 0;
     t->section = NULL;
     t->spare_headers = NULL;
     if (!t->ctx->debug)
         change_host(t);
-    mo_host_arena_reset(t->graph);
     mo_arena_reset(t->arena);
-    mo_holder_emptied(t->ctx, &t->holder);
 }
 
 void mo_tape_free_remains(mo_tape *t) {
@@ -181,7 +193,7 @@ void mo_tape_release(mo_tape *t) {
     bool complete = t->arena && t->host && t->dead && t->graph && t->scratch;
     if (complete)
         mo_tape_reset(t);
-    mo_holder_close(t->ctx, &t->holder);
+    t->ctx->n_tapes--;
     mo_arena_release(t->arena);
     mo_host_arena_release(t->graph);
     mo_host_arena_release(t->scratch);
@@ -242,7 +254,7 @@ mo_tensor *mo_tape_header(mo_tape *t, mo_dtype dtype, int ndim, const int64_t *s
 
 mo_tensor *mo_tape_tensor(mo_tape *t, mo_dtype dtype, int ndim, const int64_t *shape) {
     if (!mo_tape_lives(t, "tensor"))
-        return mo_null_tensor(mo_context_of_tape(t));
+        return mo_null_tensor(mo_tape_context(t));
     mo_tensor *T = mo_tape_header(t, dtype, ndim, shape);
     if (!T)
         return mo_null_tensor(t->ctx);
@@ -263,8 +275,7 @@ mo_tensor *mo_tape_window(
     return T;
 }
 
-void mo_tape_drop(mo_tape *t, mo_tensor *T) {
-    (void)t;
+void mo_tape_drop(mo_tensor *T) {
     mo_storage_release(T->storage);
     T->storage = NULL;
 }
@@ -316,8 +327,11 @@ void mo_tape_record(mo_tape *t, const mo_call *c) {
     memcpy(node->in, c->in, (size_t)c->n_in * sizeof *c->in);
     memcpy(node->out, c->out, (size_t)c->n_out * sizeof *c->out);
     memcpy(node->saved, c->saved, (size_t)c->n_saved * sizeof *c->saved);
-    for (int i = 0; i < c->n_in; i++)
+    for (int i = 0; i < c->n_in; i++) {
         node->version[i] = c->in[i]->storage->version;
+        if (!c->in[i]->tape)
+            mo_tensor_hold(c->in[i]);
+    }
     for (int i = 0; i < c->n_out; i++) {
         node->version[c->n_in + i] = c->out[i]->storage->version;
         c->out[i]->node = node;
@@ -329,4 +343,5 @@ void mo_tape_record(mo_tape *t, const mo_call *c) {
         node->attributes = attributes;
     }
     t->nodes[t->n_nodes++] = node;
+    t->ctx->n_nodes++;
 }

@@ -61,20 +61,15 @@ struct mo_tape {
     const char *section;     /* section of the next nodes, in `host` */
     mo_running running;
     uint64_t resets;
-    bool anomaly;     /* check results for values that are not finite */
-    bool released;    /* a released tape: every use raises an error */
-    int64_t remains;  /* bytes that a released tape still holds, which the context does not count */
-    mo_tape *older;   /* the tape released before this one (debug mode) */
-    mo_holder holder; /* the tape's entry in the context's list of tapes */
+    bool anomaly;    /* check results for values that are not finite */
+    bool released;   /* a released tape: every use raises an error */
+    int64_t remains; /* bytes that a released tape still holds, which the context does not count */
+    mo_tape *older;  /* the tape released before this one (debug mode) */
 };
 
 /* Returns whether the tape can be used. Returns false for NULL, without an error because there is no context, and for a
  * released tape, after raising MO_STATE. */
 bool mo_tape_lives(const mo_tape *t, const char *what);
-/* Returns the context of the tape; NULL if t is NULL, as public functions need. */
-static inline mo_context *mo_context_of_tape(const mo_tape *t) {
-    return t ? t->ctx : NULL;
-}
 /* Notes that the library now runs `what`, from the frame __builtin_frame_address(0), and returns what it ran before,
  * which mo_tape_leave puts back. */
 mo_running mo_tape_enter(mo_tape *t, const char *what, const void *frame);
@@ -87,10 +82,10 @@ mo_tensor *mo_tape_header(mo_tape *t, mo_dtype dtype, int ndim, const int64_t *s
 mo_tensor *mo_tape_window(
     mo_tape *t, const mo_tensor *X, int ndim, const int64_t *shape, const int64_t *stride, int64_t offset);
 /* Drops the reference of the header T to its storage. The header stays on the tape. */
-void mo_tape_drop(mo_tape *t, mo_tensor *T);
+void mo_tape_drop(mo_tensor *T);
 /* Drops every header made since mark (a value of n_tensors) except the n in keep. */
 void mo_tape_sweep(mo_tape *t, int64_t mark, mo_tensor *const *keep, int n);
-/* Drops the nodes recorded since the scope was opened. */
+/* Drops the nodes recorded since the scope was opened, which let go of their inputs; of a scope of zeros, all nodes. */
 void mo_tape_drop_nodes(mo_tape *t, const mo_scope *scope);
 /* Writes dtypes and shapes of the inputs of a call: "[8, 6, 6] float32, [8, 6, 2] float32". */
 void mo_call_inputs(const mo_call *c, char *text, size_t bytes);
@@ -109,11 +104,9 @@ bool mo_check_gradient_path(mo_tape *t, mo_tensor *const *ys, int ny, unsigned f
 /* Returns whether the values that the vjp of a node reads are those that were recorded; raises if not. */
 bool mo_check_recorded(mo_context *ctx, const mo_node *node);
 
-/* Returns A + B, the sum of two contributions to one gradient (the only op of autograd/); recorded if needed. */
-mo_tensor *mo_accumulate(mo_tape *t, mo_tensor *A, mo_tensor *B);
 /* A + B written over A, a gradient to which the caller holds the only reference. */
 void mo_accumulate_in_place(mo_tape *t, mo_tensor *A, const mo_tensor *B);
-extern const mo_op mo_op_accumulate;
+extern const mo_op mo_op_accumulate; /* A + B, two contributions to one gradient: the only op of autograd/ */
 /* Adds g to the gradient that the leaf owns; makes the gradient if there is none. */
 void mo_leaf_add(mo_tape *t, mo_tensor *leaf, const mo_tensor *g);
 

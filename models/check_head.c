@@ -119,10 +119,23 @@ static void head_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor 
         p->fits ? weighted_logits(t, p, p->head, in, in[p->n_in - 1]) : weighted_logits(t, p, p->head, in, p->weight);
 }
 
+/* Returns the largest difference between two logits, divided by the largest logit or by 1, whichever is larger. */
+static double largest_gap(mo_tape *t, mo_tensor *A, mo_tensor *B) {
+    double scale = fmax(1, mo_item(mo_max(t, mo_abs(t, A), MO_ALL, MO_DROP_AXES)));
+    return mo_item(mo_max(t, mo_abs(t, mo_sub(t, A, B)), MO_ALL, MO_DROP_AXES)) / scale;
+}
+
+/* What an error function finds on a tape of its own; INFINITY after a failure. */
+static double measure(double (*error)(mo_tape *t, problem *p), problem *p) {
+    mo_tape *t = mo_tape_create(p->ctx, MO_EVAL);
+    double found = t && mo_ok(p->ctx) ? error(t, p) : 0;
+    mo_tape_release(t);
+    return mo_ok(p->ctx) && !isnan(found) ? found : INFINITY;
+}
+
 /* Returns the largest difference between the logits of a batch and of its episodes one by one, divided by the largest
  * logit or by 1, whichever is larger. */
-static double batch_error(problem *p) {
-    mo_tape *t = mo_tape_create(p->ctx, MO_EVAL);
+static double batch_error(mo_tape *t, problem *p) {
     mo_tensor *together, *in[MAX_IN];
     double error = 0;
     head_function(t, p->in, p->n_in, &together, 1, p);
@@ -146,20 +159,12 @@ static double batch_error(problem *p) {
         double apart = mo_item(mo_max(t, mo_abs(t, gap), MO_ALL, MO_DROP_AXES)) / scale;
         error = apart <= error ? error : apart;
     }
-    mo_tape_release(t);
-    return mo_ok(p->ctx) && !isnan(error) ? error : INFINITY;
+    return error;
 }
 
-/* Returns the largest difference between two logits, divided by the largest logit or by 1, whichever is larger. */
-static double largest_gap(mo_tape *t, mo_tensor *A, mo_tensor *B) {
-    double scale = fmax(1, mo_item(mo_max(t, mo_abs(t, A), MO_ALL, MO_DROP_AXES)));
-    return mo_item(mo_max(t, mo_abs(t, mo_sub(t, A, B)), MO_ALL, MO_DROP_AXES)) / scale;
-}
-
-/* Returns how much logits change if 1 is added to all rows (largest_gap); INFINITY after an error. */
-static double shift_error(problem *p) {
+/* Returns how much logits change if 1 is added to all rows (largest_gap). */
+static double shift_error(mo_tape *t, problem *p) {
     mo_head plain = *p->head;
-    mo_tape *t = mo_tape_create(p->ctx, MO_EVAL);
     mo_tensor *logits[2];
     plain.offset = MO_OFFSET_KEPT;
     for (int k = 0; k < 2; k++) {
@@ -169,14 +174,11 @@ static double shift_error(problem *p) {
         in[2] = mo_scale(t, p->in[2], 1, k);
         logits[k] = weighted_logits(t, p, &plain, in, p->weight);
     }
-    double error = largest_gap(t, logits[0], logits[1]);
-    mo_tape_release(t);
-    return mo_ok(p->ctx) && !isnan(error) ? error : INFINITY;
+    return largest_gap(t, logits[0], logits[1]);
 }
 
-/* Returns how much logits change if the labels get a class without a row (largest_gap); INFINITY after an error. */
-static double absent_class_error(problem *p) {
-    mo_tape *t = mo_tape_create(p->ctx, MO_EVAL);
+/* Returns how much logits change if the labels get a class without a row (largest_gap). */
+static double absent_class_error(mo_tape *t, problem *p) {
     mo_tensor *none = mo_scale(t, mo_slice(t, p->in[1], MO_AXIS(-1), 0, 1), 0, 0);
     mo_tensor *Ys = mo_concat(t, (mo_tensor *[]){p->in[1], none}, 2, MO_AXIS(-1));
     mo_tensor *in[MAX_IN];
@@ -184,15 +186,12 @@ static double absent_class_error(problem *p) {
     mo_tensor *logits = weighted_logits(t, p, p->head, in, p->weight);
     in[1] = Ys;
     mo_tensor *more = weighted_logits(t, p, p->head, in, p->weight);
-    double error = largest_gap(t, logits, mo_slice(t, more, MO_AXIS(-1), 0, mo_dim(p->in[1], -1)));
-    mo_tape_release(t);
-    return mo_ok(p->ctx) && !isnan(error) ? error : INFINITY;
+    return largest_gap(t, logits, mo_slice(t, more, MO_AXIS(-1), 0, mo_dim(p->in[1], -1)));
 }
 
 /* Returns how much logits differ between a support whose first row has weight 2 and whose last row has weight 0, and
- * one that has the first row twice and the last one not (largest_gap); INFINITY after an error. */
-static double weight_error(problem *p) {
-    mo_tape *t = mo_tape_create(p->ctx, MO_EVAL);
+ * one that has the first row twice and the last one not (largest_gap). */
+static double weight_error(mo_tape *t, problem *p) {
     mo_tensor *in[MAX_IN], *zeros = mo_sum(t, mo_scale(t, p->in[1], 0, 0), MO_AXIS(-1), MO_DROP_AXES);
     memcpy(in, p->in, sizeof in);
     int64_t n = mo_dim(zeros, -1);
@@ -208,9 +207,7 @@ static double weight_error(problem *p) {
         in[i] = mo_concat(t,
             (mo_tensor *[]){mo_slice(t, p->in[i], MO_AXIS(-2), 0, n - 1), mo_slice(t, p->in[i], MO_AXIS(-2), 0, 1)}, 2,
             MO_AXIS(-2));
-    double error = largest_gap(t, weighted, weighted_logits(t, p, p->head, in, NULL));
-    mo_tape_release(t);
-    return mo_ok(p->ctx) && !isnan(error) ? error : INFINITY;
+    return largest_gap(t, weighted, weighted_logits(t, p, p->head, in, NULL));
 }
 
 /* The largest gap between held_out of `groups` groups of h rows and fits without each group. */
@@ -242,13 +239,12 @@ static double groups_error(
 }
 
 /* Returns how much held_out differs from fits without the rows (largest_gap), in groups of one, two and three rows,
- * with weights and without; INFINITY after an error. An episode without leading axes. */
-static double held_out_error(problem *p) {
+ * with weights and without. An episode without leading axes. */
+static double held_out_error(mo_tape *t, problem *p) {
     int64_t n = mo_dim(p->in[0], 0);
     const int64_t row[] = {0, n - 1, 1, n - 2};
     double error = 0;
     for (int weighted = 0; weighted <= (p->head->fit != NULL); weighted++) {
-        mo_tape *t = mo_tape_create(p->ctx, MO_EVAL);
         double w[64];
         for (int64_t i = 0; i < n; i++)
             w[i] = 0.5 + 0.5 * (double)(i % 3);
@@ -261,11 +257,8 @@ static double held_out_error(problem *p) {
             double apart = groups_error(p, t, &state, weight, row, h == 1 ? 3 : h == 2 && n > 4 ? 2 : 1, h);
             error = apart <= error ? error : apart;
         }
-        mo_tape_release(t);
-        if (!fits || !mo_ok(p->ctx))
-            return INFINITY;
     }
-    return isnan(error) ? INFINITY : error;
+    return error;
 }
 
 /* Returns |<J u, v> - <u, J v>| / (|v| |J^T u|) for J = dF/dW of a residual, at random W, u and v. */
@@ -300,17 +293,17 @@ static void check_head_sample(problem *p, const mo_head_sample *s, int order, ui
     mo_hold_errors(p->ctx);
     if (mo_ok(p->ctx))
         r = mo_check_function(p->ctx, head_function, p, p->in, p->n_in, 1, order, order == 1 ? 1e-6 : 1e-5, seed);
-    double apart = s->batch && mo_ok(p->ctx) ? batch_error(p) : 0;
+    double apart = s->batch ? measure(batch_error, p) : 0;
     bool claims = p->head->symmetric && p->head->residual && !p->fits && !p->weight;
     double skew = claims && mo_ok(p->ctx) ? asymmetry(p, seed) : 0;
     bool free = p->head->offset == MO_OFFSET_FREE || p->head->offset == MO_OFFSET_MEANS;
-    double shifted = free && !p->fits && mo_ok(p->ctx) ? shift_error(p) : 0;
-    double disturbed = p->head->separate_classes && !p->fits && mo_ok(p->ctx) ? absent_class_error(p) : 0;
+    double shifted = free && !p->fits ? measure(shift_error, p) : 0;
+    double disturbed = p->head->separate_classes && !p->fits ? measure(absent_class_error, p) : 0;
     /* A head that leaves rows out of fits of its own leaves copies out together with a row of weight 2 alone. */
     bool plain = order == 1 && !p->fits && !p->weight && !p->head->leaves_out;
-    double miscounted = plain && p->head->fit && s->support > 2 && mo_ok(p->ctx) ? weight_error(p) : 0;
+    double miscounted = plain && p->head->fit && s->support > 2 ? measure(weight_error, p) : 0;
     bool leaves = plain && p->head->held_out && !s->batch && s->support > 3 && s->support <= 64;
-    double kept = leaves && mo_ok(p->ctx) ? held_out_error(p) : 0;
+    double kept = leaves ? measure(held_out_error, p) : 0;
     const struct {
         double found, most;
         const char *text;

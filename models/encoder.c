@@ -177,7 +177,9 @@ static bool check_embeddings(const mo_model *m, const mo_tensor *Z, int64_t n) {
     return mo_ok(m->ctx);
 }
 
-mo_tensor *mo_encode_episode(mo_tape *t, const mo_model *m, const mo_episode *e, mo_random *r) {
+mo_tensor *mo_model_encode(mo_tape *t, const mo_model *m, const mo_episode *e, mo_random *r) {
+    if (!mo_model_given(t, m, e))
+        return mo_null_tensor(mo_tape_context(t));
     mo_episode rows = {.task = e->task};
     for (int i = 0; i < e->n_rows; i++)
         if (strcmp(e->rows[i].name, "kernels") != 0 && strcmp(e->rows[i].name, "query kernels") != 0)
@@ -195,8 +197,9 @@ mo_tensor *mo_encode_episode(mo_tape *t, const mo_model *m, const mo_episode *e,
         .max_rows = e->max_rows > 0 && e->max_rows < n ? e->max_rows : n,
         .all = n,
         .r = r};
+    const char *section = mo_tape_section(t, "encoder");
     mo_tensor *Z = m->encoder.encode(t, &x);
-    if (!check_embeddings(m, Z, n))
-        return mo_null_tensor(m->ctx);
-    return e->segment ? mo_segment_mean(t, Z, e->segment) : Z;
+    Z = !check_embeddings(m, Z, n) ? mo_null_tensor(m->ctx) : e->segment ? mo_segment_mean(t, Z, e->segment) : Z;
+    mo_tape_section(t, section);
+    return Z;
 }

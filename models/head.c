@@ -68,7 +68,7 @@ mo_code mo_head_start(
     mo_tape *t, const mo_head *head, mo_dtype real, int64_t d, const double *lambda, uint64_t seed, mo_tensor **out) {
     mo_context *ctx = mo_tape_context(t);
     if (!mo_head_validate(ctx, head) || (head->n_parameters && !mo_given(ctx, head->name, "out", out)))
-        return mo_context_status(ctx)->code;
+        return mo_code_of(ctx);
     for (int i = 0; i < head->n_parameters; i++) {
         const mo_head_parameter *p = &head->parameters[i];
         double value = lambda && !strcmp(p->name, "lambda") ? *lambda : p->value;
@@ -77,7 +77,7 @@ mo_code mo_head_start(
                 ctx, MO_INVALID, "head %s: %s is %g, expected %g to %g", head->name, p->name, value, p->low, p->high);
         out[i] = p->ndim ? draw(t, p, i, real, d, seed) : mo_scalar(t, real, value);
     }
-    return mo_context_status(ctx)->code;
+    return mo_code_of(ctx);
 }
 
 static bool check_inputs(
@@ -478,31 +478,28 @@ static mo_tensor *apply_call(mo_tape *t, const mo_state *s, mo_tensor *Zq, mo_te
     return mo_cast(t, logits, given);
 }
 
-/* W [.., d, C] and b [.., 1, C]. */
-static void divide_call(mo_tape *t, const mo_state *s, mo_tensor **W, mo_tensor **b) {
-    mo_tensor *centre = mo_state_find(s, "centre"), *present = mo_state_find(s, "present");
-    mo_divide_weights(t, mo_state_get(t, s, "W"), W, b);
+/* The weights [.., d + 1, C] of a linear head for rows that are not centred, and for all classes. */
+static mo_tensor *weights_of_call(mo_tape *t, const mo_state *s) {
+    mo_tensor *centre = mo_state_find(s, "centre"), *present = mo_state_find(s, "present"), *W, *b;
+    mo_divide_weights(t, mo_state_get(t, s, "W"), &W, &b);
     if (centre)
-        *b = mo_sub(t, *b, mo_matmul(t, mo_cast(t, centre, mo_tensor_dtype(*W)), *W));
+        b = mo_sub(t, b, mo_matmul(t, mo_cast(t, centre, mo_tensor_dtype(W)), W));
     if (present) {
-        *W = all_columns(t, *W, present, 0);
-        *b = all_columns(t, *b, present, -INFINITY);
+        W = all_columns(t, W, present, 0);
+        b = all_columns(t, b, present, -INFINITY);
     }
+    return mo_join_weights(t, W, b);
 }
 
 /* ---- both in one, for a batch of episodes ---- */
 
-/* Writes the results of a call: logits, or W and b if there are no queries. Returns their number, 0 after an error. */
-static int call_head(mo_tape *t, const head_call *c, mo_tensor *out[2]) {
+/* Returns the logits or, if there are no queries, the weights. */
+static mo_tensor *call_head(mo_tape *t, const head_call *c) {
     mo_state s;
     fit_call(t, c, &s);
     if (!mo_ok(mo_tape_context(t)))
-        return 0;
-    if (c->Zq)
-        out[0] = apply_call(t, &s, c->Zq, NULL);
-    else
-        divide_call(t, &s, &out[0], &out[1]);
-    return !mo_ok(mo_tape_context(t)) ? 0 : c->Zq ? 1 : 2;
+        return mo_null_tensor(mo_tape_context(t));
+    return c->Zq ? apply_call(t, &s, c->Zq, NULL) : weights_of_call(t, &s);
 }
 
 /* X with its first `lead` axes as one. */
@@ -538,27 +535,22 @@ static bool fits_together(mo_tape *t, const head_call *c) {
 }
 
 /* Runs the call so that a class without a support row has no part in the fit of its episode. */
-static int call_episodes(mo_tape *t, const head_call *c, mo_tensor *out[2]) {
+static mo_tensor *call_episodes(mo_tape *t, const head_call *c) {
     mo_context *ctx = mo_tape_context(t);
     if (fits_together(t, c))
-        return call_head(t, c, out);
+        return call_head(t, c);
     int64_t B = mo_numel(c->present) / mo_dim(c->of.Ys, -1), shape[MO_MAX_AXES];
-    mo_tensor **part = mo_host_array(ctx, 2 * B, sizeof *part), *one[2];
-    int results = 0, lead = mo_ndim(c->of.Zs) - 2;
+    mo_tensor **part = mo_host_array(ctx, B, sizeof *part);
+    int lead = mo_ndim(c->of.Zs) - 2;
     for (int64_t b = 0; part && b < B && mo_ok(ctx); b++) {
         head_call alone = call_of_episode(t, c, b);
-        results = call_head(t, &alone, one);
-        for (int i = 0; i < results; i++)
-            part[i * B + b] = one[i];
+        part[b] = call_head(t, &alone);
     }
-    for (int i = 0; i < results && mo_ok(ctx); i++) {
-        out[i] = concat_all(t, part + i * B, B, 0);
-        for (int axis = 0; axis < lead + 2; axis++)
-            shape[axis] = axis < lead ? mo_dim(c->of.Zs, axis) : mo_dim(out[i], axis - lead + 1);
-        out[i] = mo_reshape(t, out[i], lead + 2, shape);
-    }
+    mo_tensor *all = mo_ok(ctx) ? concat_all(t, part, B, 0) : mo_null_tensor(ctx);
+    for (int axis = 0; axis < lead + 2; axis++)
+        shape[axis] = axis < lead ? mo_dim(c->of.Zs, axis) : mo_dim(all, axis - lead + 1);
     free(part);
-    return mo_ok(ctx) ? results : 0;
+    return mo_reshape(t, all, lead + 2, shape);
 }
 
 /* ---- the calls ---- */
@@ -586,7 +578,6 @@ mo_tensor *mo_head_apply(
 
 mo_tensor *mo_head_apply_weighted(
     mo_tape *t, const mo_head *head, const mo_support *support, mo_tensor *Zq, mo_tensor *const *parameters) {
-    mo_tensor *out[2];
     if (mo_is_null(Zq)) {
         mo_fail(mo_tape_context(t), MO_INVALID, "head %s: an input is the null tensor", head ? head->name : "");
         return mo_null_tensor(mo_tape_context(t));
@@ -596,17 +587,17 @@ mo_tensor *mo_head_apply_weighted(
     if (mo_numel(support->Ys) == 0) /* there is no episode: logits of that shape, for every head */
         return mo_matmul(t, Zq, mo_matmul(t, mo_transpose(t, support->Zs), support->Ys));
     head_call c = call_of(head, support, Zq, parameters);
-    return prepare_call(t, &c) && call_episodes(t, &c, out) ? out[0] : mo_null_tensor(mo_tape_context(t));
+    return prepare_call(t, &c) ? call_episodes(t, &c) : mo_null_tensor(mo_tape_context(t));
 }
 
 mo_code mo_head_fit(
     mo_tape *t, const mo_head *head, const mo_support *support, mo_tensor *const *parameters, mo_state *state) {
     mo_context *ctx = mo_tape_context(t);
     if (!mo_given(ctx, "head", "the state", state))
-        return mo_context_status(ctx)->code;
+        return mo_code_of(ctx);
     *state = (mo_state){0};
     if (!check_call(t, head, support, NULL, parameters))
-        return mo_context_status(ctx)->code;
+        return mo_code_of(ctx);
     head_call c = call_of(head, support, NULL, parameters);
     if (prepare_call(t, &c) && !fits_together(t, &c) && mo_ok(ctx))
         mo_fail(ctx, MO_UNSUPPORTED,
@@ -616,7 +607,7 @@ mo_code mo_head_fit(
         fit_call(t, &c, state);
     if (!mo_ok(ctx))
         *state = (mo_state){0};
-    return mo_context_status(ctx)->code;
+    return mo_code_of(ctx);
 }
 
 mo_tensor *mo_state_apply(mo_tape *t, const mo_state *s, mo_tensor *Zq, mo_tensor *kernels) {
@@ -637,23 +628,20 @@ mo_code mo_head_linear(mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor
     mo_tensor *const *parameters, mo_tensor **W, mo_tensor **b) {
     mo_context *ctx = mo_tape_context(t);
     const mo_support support = {.Zs = Zs, .Ys = Ys, .weight = weight};
-    mo_tensor *out[2];
     if (W && b)
         *W = *b = mo_null_tensor(ctx);
     if (!mo_head_validate(ctx, head) || !mo_given(ctx, head->name, "W", W) || !mo_given(ctx, head->name, "b", b))
-        return mo_context_status(ctx)->code;
+        return mo_code_of(ctx);
     if (head->apply || head->logits)
         mo_fail(ctx, MO_UNSUPPORTED, "head %s: its logits are not linear in the queries", head->name);
     if (!mo_ok(ctx) || !check_call(t, head, &support, NULL, parameters))
-        return mo_context_status(ctx)->code;
+        return mo_code_of(ctx);
     head_call c = call_of(head, &support, NULL, parameters);
-    if (prepare_call(t, &c) && call_episodes(t, &c, out)) {
-        *W = mo_cast(t, out[0], c.given);
-        *b = mo_cast(t, out[1], c.given);
-    }
+    if (prepare_call(t, &c))
+        mo_divide_weights(t, mo_cast(t, call_episodes(t, &c), c.given), W, b);
     if (!mo_ok(ctx))
         *W = *b = mo_null_tensor(ctx);
-    return mo_context_status(ctx)->code;
+    return mo_code_of(ctx);
 }
 
 /* ---- without some of the support ---- */

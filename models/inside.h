@@ -65,8 +65,9 @@ mo_tensor *mo_state_transduce(
 /* The logits of rows Z [n, d + 1] of the population, with kernels K [E, n, m], by a state that mo_state_transduce has
  * refitted: it puts "refitted" [d + 1, C] into the state. */
 mo_tensor *mo_state_apply_transduced(mo_tape *t, const mo_state *state, mo_tensor *K, mo_tensor *Z);
-/* 1 + exp(-|x - y|^2) from 1 + <x, y>, for rows of unit length. */
-mo_tensor *mo_gaussian_kernel(mo_tape *t, mo_tensor *K);
+/* Kernels [E, n, m]: `own` kernels of rows of unit length, 1 + <x, y>, which is K [n, m], and 1 + exp(-|x - y|^2); then
+ * the given ones (NULL: none). Raises MO_INVALID if there are none. */
+mo_tensor *mo_join_kernels(mo_tape *t, mo_tensor *K, int own, mo_tensor *given);
 
 /* mo_state_held_out of one group by expert e under penalty r alone, [h, C], from a state of the head mixture. */
 MO_API mo_tensor *mo_expert_without(

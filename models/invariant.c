@@ -92,9 +92,14 @@ static const struct {
 typedef struct episode {
     const invariant *m;
     mo_task task;
-    mo_tensor *rows[ROWS];                                      /* NULL: not in the episode */
-    mo_tensor *parameter[N_PARAMETERS], *initial[N_PARAMETERS]; /* initial: the parameters' first values */
+    mo_tensor *rows[ROWS];     /* NULL: not in the episode */
+    mo_tensor *const *side[2]; /* the parameters, and their first values */
 } episode;
+
+/* P lists first all parameters, then all first values. */
+static episode episode_of(const invariant *m, mo_task task, mo_tensor *const *P) {
+    return (episode){.m = m, .task = task, .side = {P, P + N_PARAMETERS}};
+}
 
 /* ---- sides: the trained parameters and, for nodes and graphs, the initial ones ---- */
 
@@ -110,12 +115,13 @@ static mo_tensor *profile(mo_tape *t, const episode *e, mo_tensor *c) {
 
 /* Returns softmax weights of the K rows that are mixed, the hops and then the diffused rows, for every side: [BLOCKS,
  * sides, K]. */
-static mo_tensor *hop_weights(mo_tape *t, mo_tensor *const *const *side, int sides, bool diffused) {
+static mo_tensor *hop_weights(mo_tape *t, const episode *e, bool diffused) {
     mo_tensor *weights[2];
+    int sides = sides_of(e->task);
     for (int s = 0; s < sides; s++) {
-        mo_tensor *logits = side[s][HOP];
+        mo_tensor *logits = e->side[s][HOP];
         if (diffused)
-            logits = mo_concat(t, (mo_tensor *[]){logits, side[s][DIFFUSED]}, 2, MO_AXIS(1));
+            logits = mo_concat(t, (mo_tensor *[]){logits, e->side[s][DIFFUSED]}, 2, MO_AXIS(1));
         weights[s] = mo_with_axis(t, mo_softmax(t, logits, MO_AXIS(-1)), MO_AXIS(1), 1);
     }
     return mo_concat(t, weights, sides, MO_AXIS(1));
@@ -130,22 +136,23 @@ static mo_tensor *mixed_rows(mo_tape *t, mo_tensor *w, int64_t first, mo_tensor 
 
 /* Returns the sums over hops and diffused rows, [BLOCKS, sides, n, d]. One product serves all sides: it reads hops
  * once. */
-static mo_tensor *mixed_blocks(mo_tape *t, const episode *e, mo_tensor *const *const *side, int sides) {
+static mo_tensor *mixed_blocks(mo_tape *t, const episode *e) {
     mo_tensor *H = e->rows[ROW_BLOCKS], *D = e->rows[ROW_DIFFUSED];
     if (!H)
         return e->rows[ROW_MIXED];
-    mo_tensor *w = hop_weights(t, side, sides, D != NULL), *mixed = mixed_rows(t, w, 0, H);
+    mo_tensor *w = hop_weights(t, e, D != NULL), *mixed = mixed_rows(t, w, 0, H);
     if (D)
         mixed = mo_add(t, mixed, mixed_rows(t, w, mo_dim(H, 1), D));
-    return mo_reshape(t, mixed, 4, (int64_t[]){BLOCKS, sides, mo_dim(H, 2), mo_dim(H, 3)});
+    return mo_reshape(t, mixed, 4, (int64_t[]){BLOCKS, sides_of(e->task), mo_dim(H, 2), mo_dim(H, 3)});
 }
 
 /* Returns unit rows h^ of both blocks, [BLOCKS, sides, n, d]. */
-static mo_tensor *unit_blocks(mo_tape *t, const episode *e, mo_tensor *const *const *side, int sides) {
+static mo_tensor *unit_blocks(mo_tape *t, const episode *e) {
     mo_tensor *profiles[2];
+    int sides = sides_of(e->task);
     for (int s = 0; s < sides; s++)
-        profiles[s] = profile(t, e, side[s][PROFILE]);
-    mo_tensor *mixed = mixed_blocks(t, e, side, sides);
+        profiles[s] = profile(t, e, e->side[s][PROFILE]);
+    mo_tensor *mixed = mixed_blocks(t, e);
     return mo_l2_normalize(t, mo_mul(t, mixed, mo_concat(t, profiles, sides, MO_AXIS(1))), 1e-6);
 }
 
@@ -166,7 +173,8 @@ static mo_tensor *factor(mo_tape *t, mo_tensor *log_weight, int i) {
 }
 
 /* Returns unit rows [n, width] of one side; h: the result of unit_blocks. */
-static mo_tensor *embed_side(mo_tape *t, const episode *e, mo_tensor *h, int side, mo_tensor *const *P) {
+static mo_tensor *embed_side(mo_tape *t, const episode *e, mo_tensor *h, int side) {
+    mo_tensor *const *P = e->side[side];
     int64_t shape[] = {mo_dim(h, 2), mo_dim(h, 3)};
     mo_tensor *part[PARTS + SET_BLOCKS], *own = mo_slice(t, h, MO_AXIS(1), side, side + 1);
     mo_tensor *weight = mo_reshape(t, mo_slice(t, P[WEIGHT], MO_AXIS(0), e->task, e->task + 1), 1, (int64_t[]){PARTS});
@@ -182,32 +190,14 @@ static mo_tensor *embed_side(mo_tape *t, const episode *e, mo_tensor *h, int sid
     return mo_l2_normalize(t, mo_concat(t, part, parts, MO_AXIS(1)), 1e-12);
 }
 
-/* Embeddings of rows [n, width], or [n, 2 width] with the initial row beside the trained one. */
-static mo_tensor *invariant_embed_rows(mo_tape *t, const episode *e) {
-    mo_tensor *const *const side[] = {e->parameter, e->initial};
-    mo_tensor *z[2];
-    int sides = sides_of(e->task);
-    mo_tensor *h = unit_blocks(t, e, side, sides);
-    for (int s = 0; s < sides; s++)
-        z[s] = embed_side(t, e, h, s, side[s]);
-    return sides == 1 ? z[0] : mo_scale(t, mo_concat(t, z, 2, MO_AXIS(1)), sqrt(0.5), 0);
-}
-
 /* ---- a whole episode ---- */
-
-static bool has_rows(const mo_episode *given, const char *name) {
-    for (int i = 0; i < given->n_rows; i++)
-        if (!strcmp(given->rows[i].name, name))
-            return true;
-    return false;
-}
 
 /* Finds the required rows, and the optional ones that the episode has; returns false if a required one is missing. */
 static bool find_rows(mo_tape *t, const mo_episode *given, episode *e) {
     mo_context *ctx = mo_tape_context(t);
-    bool mixed = given->task == MO_TASK_NC && has_rows(given, "mixed");
+    bool mixed = given->task == MO_TASK_NC && mo_episode_find(given, "mixed");
     for (int i = 0; i < ROWS && mo_ok(ctx); i++) {
-        bool wanted = !rows_read[i].optional || has_rows(given, rows_read[i].name);
+        bool wanted = !rows_read[i].optional || mo_episode_find(given, rows_read[i].name);
         if (wanted && i != (mixed ? ROW_BLOCKS : ROW_MIXED))
             e->rows[i] = mo_episode_rows(t, given, rows_read[i].name);
     }
@@ -247,32 +237,26 @@ static bool check_parts(mo_context *ctx, const episode *e) {
     return mo_ok(ctx);
 }
 
-/* Sets the parameters and their first values from P, which lists first all parameters, then all first values. */
-static void set_parameters(mo_tensor *const *P, episode *e) {
-    for (int i = 0; i < N_PARAMETERS; i++) {
-        e->parameter[i] = P[i];
-        e->initial[i] = P[N_PARAMETERS + i];
-    }
-}
-
+/* Embeddings of rows [n, width], or [n, 2 width] with the initial row beside the trained one. */
 static mo_tensor *invariant_encode(mo_tape *t, const mo_encoding *x) {
     mo_context *ctx = mo_tape_context(t);
-    episode e = {.m = x->encoder->state, .task = x->episode->task};
+    episode e = episode_of(x->encoder->state, x->episode->task, x->parameters);
     if (x->n > x->max_rows)
         return mo_in_blocks(t, x);
     if (!find_rows(t, x->episode, &e) || !check_blocks(ctx, &e) || !check_parts(ctx, &e))
         return mo_null_tensor(ctx);
-    set_parameters(x->parameters, &e);
-    return invariant_embed_rows(t, &e);
+    mo_tensor *h = unit_blocks(t, &e), *z[2];
+    int sides = sides_of(e.task);
+    for (int s = 0; s < sides; s++)
+        z[s] = embed_side(t, &e, h, s);
+    return sides == 1 ? z[0] : mo_scale(t, mo_concat(t, z, 2, MO_AXIS(1)), sqrt(0.5), 0);
 }
 
 mo_tensor *mo_invariant_hop_weights(mo_tape *t, const mo_model *m) {
     if (!mo_ok(m->ctx) || m->encoder.encode != invariant_encode)
         return NULL;
-    episode e = {.m = m->encoder.state};
-    set_parameters(m->first, &e);
-    mo_tensor *const *const side[] = {e.parameter, e.initial};
-    return hop_weights(t, side, sides_of(MO_TASK_NC), true);
+    episode e = episode_of(m->encoder.state, MO_TASK_NC, m->first);
+    return hop_weights(t, &e, true);
 }
 
 /* ---- parameters ---- */

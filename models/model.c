@@ -299,8 +299,7 @@ double mo_model_setting(const mo_model *m, const char *key) {
 
 /* ---- embeddings, readout, loss ---- */
 
-/* Checks that model and episode are given and valid. */
-static bool given(mo_tape *t, const mo_model *m, const mo_episode *e) {
+bool mo_model_given(mo_tape *t, const mo_model *m, const mo_episode *e) {
     mo_context *ctx = mo_tape_context(t);
     if (!mo_given(ctx, "model", "the model", m) || !mo_given(ctx, "model", "the episode", e))
         return false;
@@ -310,22 +309,14 @@ static bool given(mo_tape *t, const mo_model *m, const mo_episode *e) {
     return mo_ok(ctx);
 }
 
-mo_tensor *mo_model_encode(mo_tape *t, const mo_model *m, const mo_episode *e, mo_random *r) {
-    if (!given(t, m, e))
-        return mo_null_tensor(mo_tape_context(t));
-    const char *section = mo_tape_section(t, "encoder");
-    mo_tensor *Z = mo_encode_episode(t, m, e, r);
-    mo_tape_section(t, section);
-    return Z;
-}
-
 void mo_model_embed(mo_tape *t, const mo_model *m, const mo_episode *e, mo_random *r, mo_tensor **Zs, mo_tensor **Zq) {
     if (Zs && Zq)
         *Zs = *Zq = mo_null_tensor(mo_tape_context(t));
-    if (!given(t, m, e) || !mo_given(mo_tape_context(t), "model", "Zs or Zq", Zs && Zq ? Zs : NULL))
+    if (!mo_given(mo_tape_context(t), "model", "Zs or Zq", Zs && Zq ? Zs : NULL))
         return;
     mo_tensor *Z = mo_model_encode(t, m, e, r);
-    mo_episode_examples(t, e, Z, m->encoder.of_examples, Zs, Zq);
+    if (!mo_is_null(Z))
+        mo_episode_examples(t, e, Z, m->encoder.of_examples, Zs, Zq);
 }
 
 /* The head's tensors for a task: the model's own or, if the task has no width, first values at width d. */
@@ -412,7 +403,7 @@ static mo_code fit_head(
 
 mo_code mo_model_fit(
     mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, bool held_out, mo_state *state) {
-    if (!given(t, m, e) || !mo_given(mo_tape_context(t), "model", "the state", state))
+    if (!mo_model_given(t, m, e) || !mo_given(mo_tape_context(t), "model", "the state", state))
         return mo_code_of(mo_tape_context(t));
     *state = (mo_state){0};
     if (!m->reads_kernels)
@@ -424,7 +415,7 @@ mo_code mo_model_fit(
 
 mo_tensor *mo_model_apply(mo_tape *t, const mo_model *m, const mo_episode *e, const mo_state *state, mo_tensor *Zq) {
     mo_context *ctx = mo_tape_context(t);
-    if (!given(t, m, e))
+    if (!mo_model_given(t, m, e))
         return mo_null_tensor(ctx);
     if (m->reads_kernels)
         return mo_state_apply(t, state, Zq, mo_episode_find(e, "query kernels"));
@@ -434,7 +425,7 @@ mo_tensor *mo_model_apply(mo_tape *t, const mo_model *m, const mo_episode *e, co
 }
 
 mo_tensor *mo_model_spread(mo_tape *t, const mo_model *m, const mo_episode *e, const mo_state *state, mo_tensor *Zq) {
-    if (!given(t, m, e))
+    if (!mo_model_given(t, m, e))
         return mo_null_tensor(mo_tape_context(t));
     return mo_mixture_spread(t, state, Zq, mo_episode_find(e, "query kernels"), mo_episode_find(e, "query diagonal"));
 }
@@ -454,7 +445,7 @@ mo_tensor *mo_model_readout(
     mo_state state;
     if (share)
         *share = NULL;
-    if (!given(t, m, e))
+    if (!mo_model_given(t, m, e))
         return mo_null_tensor(ctx);
     const char *section = mo_tape_section(t, "head");
     bool fitted = mo_model_fit(t, m, e, Zs, false, &state) == MO_OK;
@@ -468,16 +459,9 @@ mo_tensor *mo_model_readout(
 /* A row of the population is [x | 1], so that 1 + <x, y> is a product of rows. */
 static mo_tensor *population_kernels(
     mo_tape *t, const mo_episode *e, mo_tensor *Z, mo_tensor *Zst, mo_tensor *further) {
-    int n = 0;
-    mo_tensor *part[3], *K = mo_matmul(t, Z, Zst);
-    int own = mo_own_experts(e->task, e->inductive, NULL);
-    if (own > 0)
-        part[n++] = mo_with_axis(t, K, MO_AXIS(0), 1);
-    if (own > 1)
-        part[n++] = mo_with_axis(t, mo_gaussian_kernel(t, K), MO_AXIS(0), 1);
-    if (further)
-        part[n++] = mo_cast(t, further, mo_tensor_dtype(Z));
-    return n > 1 ? mo_concat(t, part, n, MO_AXIS(0)) : part[0];
+    mo_tensor *K = mo_matmul(t, Z, Zst);
+    further = further ? mo_cast(t, further, mo_tensor_dtype(Z)) : NULL;
+    return mo_join_kernels(t, K, mo_own_experts(e->task, e->inductive, NULL), further);
 }
 
 static const char population_rows[] = "population";
@@ -486,7 +470,7 @@ mo_tensor *mo_model_transduce(
     mo_tape *t, const mo_model *m, const mo_episode *e, const mo_population *all, mo_state *state) {
     mo_context *ctx = mo_tape_context(t);
     mo_state own;
-    if (!given(t, m, e) || !mo_given(ctx, "model", "population", all))
+    if (!mo_model_given(t, m, e) || !mo_given(ctx, "model", "population", all))
         return mo_null_tensor(ctx);
     if (!m->reads_kernels || e->inductive) {
         mo_fail(ctx, MO_UNSUPPORTED, "the model %s has no transductive readout", m->encoder.name);
@@ -509,7 +493,7 @@ mo_tensor *mo_model_transduce(
 mo_tensor *mo_model_apply_transduced(
     mo_tape *t, const mo_model *m, const mo_episode *e, const mo_state *state, mo_tensor *Zq) {
     mo_context *ctx = mo_tape_context(t);
-    mo_tensor *rows = given(t, m, e) ? mo_state_get(t, state, population_rows) : mo_null_tensor(ctx);
+    mo_tensor *rows = mo_model_given(t, m, e) ? mo_state_get(t, state, population_rows) : mo_null_tensor(ctx);
     if (!mo_ok(ctx))
         return mo_null_tensor(ctx);
     mo_tensor *K = population_kernels(t, e, Zq, mo_transpose(t, rows), mo_episode_find(e, "query kernels"));

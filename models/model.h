@@ -18,10 +18,8 @@ void mo_model_put_head(mo_model *m, const mo_readout_options *options, bool one_
 /* Returns the model; after a failure releases it and returns NULL. */
 mo_model *mo_model_made(mo_model *m);
 
-/* ---- encoder.c ---- */
-
-/* Returns the embeddings of an episode's rows, or their means over graphs if e->segment is set. */
-mo_tensor *mo_encode_episode(mo_tape *t, const mo_model *m, const mo_episode *e, mo_random *r);
+/* Checks that model and episode are given and valid. */
+bool mo_model_given(mo_tape *t, const mo_model *m, const mo_episode *e);
 
 /* ---- episode.c ---- */
 

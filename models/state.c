@@ -36,11 +36,11 @@ mo_tensor *mo_state_get(mo_tape *t, const mo_state *s, const char *name) {
 
 mo_code mo_state_clone(mo_context *ctx, const mo_state *s, mo_state *copy) {
     if (!mo_given(ctx, "state", "the state", s) || !mo_given(ctx, "state", "the copy", copy))
-        return ctx ? mo_context_status(ctx)->code : MO_INVALID;
+        return ctx ? mo_code_of(ctx) : MO_INVALID;
     *copy = *s;
     for (int i = 0; i < s->n; i++)
         copy->tensor[i] = mo_ok(ctx) ? mo_tensor_clone(ctx, s->tensor[i]) : NULL;
-    return mo_context_status(ctx)->code;
+    return mo_code_of(ctx);
 }
 
 void mo_state_release(mo_state *s) {

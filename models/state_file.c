@@ -19,7 +19,7 @@ mo_code mo_state_save(const mo_state *s, mo_arrays *arrays) {
     const int64_t sizes[] = {s->d, s->classes, s->axes, s->real == MO_F64};
     if (mo_ok(ctx))
         mo_arrays_take(arrays, "state", mo_tensor_create_from(ctx, MO_I64, 1, (int64_t[]){4}, sizes));
-    return mo_context_status(ctx)->code;
+    return mo_code_of(ctx);
 }
 
 /* Reads d, the number of classes and the number of axes. */
@@ -41,10 +41,10 @@ static bool load_sizes(mo_context *ctx, const mo_arrays *arrays, mo_state *s) {
 
 mo_code mo_state_load(mo_context *ctx, const mo_head *head, const mo_arrays *arrays, mo_state *s) {
     if (!mo_given(ctx, "state", "the state", s))
-        return mo_context_status(ctx)->code;
+        return mo_code_of(ctx);
     *s = (mo_state){.head = head};
     if (!mo_head_validate(ctx, head) || !mo_given(ctx, "state", "the arrays", arrays) || !load_sizes(ctx, arrays, s))
-        return mo_context_status(ctx)->code;
+        return mo_code_of(ctx);
     size_t skip = sizeof prefix - 1;
     for (int64_t i = 0; i < arrays->count && mo_ok(ctx); i++)
         if (!strncmp(arrays->items[i].name, prefix, skip)) {
@@ -56,5 +56,5 @@ mo_code mo_state_load(mo_context *ctx, const mo_head *head, const mo_arrays *arr
         }
     if (mo_ok(ctx) && s->n == 0)
         mo_fail(ctx, MO_FORMAT, "head %s: expected the tensors of its state in the file, found none", head->name);
-    return mo_context_status(ctx)->code;
+    return mo_code_of(ctx);
 }

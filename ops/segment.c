@@ -7,7 +7,6 @@
  *
  * With the 0/1 membership matrix P [S, n] and the counts N = diag(P 1): sum Y = P X, mean Y = N^-1 P X, spread Y = P^T
  * X or P^T N^-1 X. All are linear, so sum, mean: X_bar = spread(Y_bar),   spread: X_bar = sum or mean of Y_bar. */
-#include "ops/composed/segments.h"
 #include "ops/inside.h"
 #include "ops/rules/indices.h"
 #include "tensor/objects.h"

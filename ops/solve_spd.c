@@ -27,9 +27,40 @@ static bool solve_spd_shape(mo_call *c) {
     return mo_call_output(c, 0, A->dtype, B->ndim, B->shape);
 }
 
+/* The factor of A, unless it is given, and both solves in one kernel, if the device has such a kernel for this size. */
+static bool solve_spd_at_once(mo_call *c, mo_failure failure) {
+    const mo_tensor *A = c->in[0];
+    const mo_kernels *k = mo_kernels_of(c->ctx, A->dtype);
+    mo_spd_system s = {.X = mo_tensor_view(c->out[0])}, asked = s;
+    asked.X.data = NULL;
+    if (!k->solve_spd || !k->solve_spd(c->ctx, &asked))
+        return false;
+    bool given = c->n_in == 3;
+    mo_tensor *L = given ? c->in[2] : mo_tape_tensor(c->t, A->dtype, A->ndim, A->shape);
+    mo_tensor *info = given ? NULL : mo_call_temporary(c, MO_I32, A->ndim - 2, A->shape);
+    s.B = mo_call_dense(c, 1);
+    if (given)
+        s.L = mo_call_dense(c, 2);
+    else
+        s.A = mo_call_dense(c, 0);
+    if (!mo_ok(c->ctx))
+        return true;
+    if (!given) {
+        s.L = mo_tensor_view(L);
+        s.info = mo_tensor_view(info);
+    }
+    k->solve_spd(c->ctx, &s);
+    if (!given && failure == MO_FAIL_ITEM)
+        mo_fill_failed(c, info, L, NAN);
+    else if (!given)
+        mo_check_factor_info(c, info, "is not positive definite (leading minor %d)");
+    mo_call_save(c, L);
+    return true;
+}
+
 static void solve_spd_forward(mo_call *c) {
     mo_failure failure = *(const mo_failure *)c->attributes;
-    if (mo_solve_spd_at_once(c))
+    if (solve_spd_at_once(c, failure))
         return;
     mo_tensor *info = NULL, *L = c->n_in == 3 ? c->in[2] : mo_factor_spd(c, failure, &info); /* A = L L^T */
     if (!L)

@@ -34,8 +34,8 @@ typedef struct mo_check {
     /* Raises the error. position: the first one whose value breaks the condition; found: this value; before: the value
      * before it. */
     void (*raise)(mo_context *ctx, const struct mo_note *note, int64_t position, mo_found found, mo_found before);
-    /* Fills note->op and note->inputs from `caller`. Called if the condition is broken, or at once by a device that
-     * checks later. */
+    /* NULL, or fills note->op and note->inputs from `caller`. Called if the condition is broken, or at once by a device
+     * that checks later. */
     void (*describe)(const void *caller, struct mo_note *note);
     const void *caller;
 } mo_check;
@@ -51,7 +51,5 @@ typedef struct mo_note {
 /* Raises, now or when values are next read, if the condition does not hold. Returns whether the context is free of
  * errors so far. */
 bool mo_check_values(mo_context *ctx, const mo_check *check);
-/* Fills the note of a check that is made now. */
-void mo_note_take(const mo_check *check, mo_note *note);
 
 #endif

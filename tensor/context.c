@@ -141,7 +141,7 @@ mo_code mo_context_release(mo_context *ctx) {
     if (ctx->engine)
         ctx->free_engine(ctx->engine);
     mo_free_all_buried(ctx);
-    mo_free_released_csr(ctx, UINT64_MAX);
+    mo_free_released_csr(ctx);
     free(ctx);
     return MO_OK;
 }
@@ -255,10 +255,13 @@ void *mo_host_alloc(mo_context *ctx, size_t bytes) {
     return block;
 }
 
-/* Counts memory that is given back. */
 static void count_free(mo_context *ctx, size_t bytes, bool of_host) {
     ctx->counters.bytes_live -= (int64_t)bytes;
     ctx->host_held -= of_host ? (int64_t)bytes : 0;
+}
+
+void mo_host_uncount(mo_context *ctx, size_t bytes) {
+    count_free(ctx, bytes, true);
 }
 
 void mo_host_free(mo_context *ctx, void *block, size_t bytes) {

@@ -245,10 +245,6 @@ int64_t mo_csr_columns(const mo_csr *A) {
     return A ? A->columns : 0;
 }
 
-int64_t mo_csr_nnz(const mo_csr *A) {
-    return A ? A->nnz : 0;
-}
-
 bool mo_csr_lives(const mo_csr *A, const char *what) {
     if (A->released)
         mo_fail(A->ctx, MO_STATE, "%s: the sparse matrix [%" PRId64 ", %" PRId64 "] was released by mo_csr_release",
@@ -256,33 +252,24 @@ bool mo_csr_lives(const mo_csr *A, const char *what) {
     return !A->released;
 }
 
-void mo_free_released_csr(mo_context *ctx, uint64_t oldest) {
-    mo_csr **end = &ctx->released;
-    while (*end && (*end)->burial >= oldest) /* the newest is the first */
-        end = &(*end)->older;
-    for (mo_csr *A = *end, *older; A; A = older) {
+void mo_free_released_csr(mo_context *ctx) {
+    for (mo_csr *A = ctx->released, *older; A; A = older) {
         older = A->older;
         free(A);
     }
-    *end = NULL;
+    ctx->released = NULL;
 }
 
 /* While nodes can point to the matrix, it stays, without its arrays, so that a later use raises an error that names
  * it. */
 static void free_csr(mo_csr *A) {
     mo_context *ctx = A->ctx;
-    if (!mo_must_stay(ctx)) {
+    if (!ctx->n_nodes && !ctx->debug) {
         mo_host_free(ctx, A, sizeof *A);
         return;
     }
-    ctx->counters.bytes_live -= (int64_t)sizeof *A;
-    ctx->host_held -= (int64_t)sizeof *A;
-    *A = (mo_csr){.ctx = ctx,
-        .rows = A->rows,
-        .columns = A->columns,
-        .released = true,
-        .older = ctx->released,
-        .burial = ctx->burials++};
+    mo_host_uncount(ctx, sizeof *A);
+    *A = (mo_csr){.ctx = ctx, .rows = A->rows, .columns = A->columns, .released = true, .older = ctx->released};
     ctx->released = A;
 }
 

@@ -87,7 +87,6 @@ MO_API mo_csr *mo_csr_wrap(mo_context *ctx, int64_t rows, int64_t columns, const
 MO_API const mo_csr *mo_csr_transposed(const mo_csr *A);
 MO_API int64_t mo_csr_rows(const mo_csr *A);
 MO_API int64_t mo_csr_columns(const mo_csr *A);
-MO_API int64_t mo_csr_nnz(const mo_csr *A);
 
 /* ---- readouts of a batch of episodes in the host's memory, in one call without a tape ---- */
 

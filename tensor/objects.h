@@ -42,8 +42,7 @@ struct mo_tensor {
      * `next` is the next one in ctx->buried. */
     mo_tensor *previous, *next;
     bool listed;
-    int holders;     /* optimizers that point to it: its header stays, without the value, until the last is released */
-    uint64_t burial; /* after release: the value of ctx->burials */
+    int64_t holders; /* nodes and optimizers that point to the user's tensor */
     mo_dtype dtype;
     int ndim;
     int64_t shape[MO_MAX_AXES];
@@ -61,13 +60,6 @@ struct mo_tensor {
     mo_tensor *grad;      /* a leaf's gradient buffer, owned */
     char *name;           /* a parameter's name, owned */
 };
-
-/* A tape's entry in its context's list of tapes. */
-typedef struct mo_holder {
-    struct mo_holder *previous, *next;
-    const int64_t *nodes; /* the number of nodes on the tape, which can point to tensors of the context */
-    uint64_t since;       /* ctx->burials when the tape last was empty: tensors buried before are in no node of it */
-} mo_holder;
 
 struct mo_context {
     mo_status status;
@@ -93,10 +85,9 @@ struct mo_context {
     mo_counters counters;
     mo_tensor null_tensor;
     mo_tensor *tensors;              /* the user's tensors, which belong to no tape; the newest first */
-    mo_tensor *buried, *last_buried; /* headers of released tensors that nodes can point to; a list through `next` */
-    uint64_t burials;
-    mo_holder *tapes;
-    int64_t n_csr;
+    mo_tensor *buried, *last_buried; /* headers of released tensors to which nothing points, a list through `next` */
+    int64_t n_buried, n_tapes, n_csr;
+    int64_t n_nodes;          /* on all tapes */
     mo_csr *released;         /* the newest of the released matrices that stay */
     int64_t empty_bytes;      /* bytes_live right after the context was made */
     struct mo_engine *engine; /* what autograd/ keeps with a context, and the function that frees it; NULL: nothing */
@@ -112,35 +103,28 @@ struct mo_csr {
     bool symmetric;
     bool released;      /* by the user, while nodes could point to it, or in debug mode */
     mo_csr *older;      /* the matrix released before this one */
-    uint64_t burial;    /* after release: as that of a tensor */
     mo_csr *transposed; /* built on demand, owned; never for symmetric matrices */
 };
 
 /* Returns whether the matrix has not been released; raises "<what>: ..", MO_STATE, if it has. A released matrix stays,
- * without its arrays, as long as a released tensor does. */
+ * without its arrays, until no tape of its context has a node, which could point to it. */
 bool mo_csr_lives(const mo_csr *A, const char *what);
-/* Frees released matrices that were buried before `oldest`. */
-void mo_free_released_csr(mo_context *ctx, uint64_t oldest);
-/* Returns whether nodes can point to an object that is released now, so that it must stay. */
-bool mo_must_stay(const mo_context *ctx);
+void mo_free_released_csr(mo_context *ctx);
 /* The arrays of a matrix as kernels see them. */
 mo_csr_view mo_view_csr(const mo_csr *A);
 
-/* Raises MO_STATE for a tensor whose value has been freed, and says what freed it. what: the start of the message, such
- * as "add: input 0", or NULL. */
-void mo_fail_freed(const mo_tensor *T, const char *what);
+/* Raises MO_STATE for a tensor whose value has been freed, and says what freed it. The message starts with the text of
+ * the format, such as "add: input 0". Returns false. */
+bool mo_fail_freed(const mo_tensor *T, const char *format, ...) __attribute__((format(printf, 2, 3)));
+bool mo_same_shape(const mo_tensor *A, const mo_tensor *B);
+bool mo_same_form(const mo_tensor *A, const mo_tensor *B); /* shape and dtype */
 /* Writes " at fit.c:31", the line that made T, or "" if nothing is known of it; returns buffer. */
 const char *mo_place_of(const mo_tensor *T, char *buffer, size_t bytes);
 /* Marks T as part of an object of the library: mo_context_release counts the object instead of T. */
 void mo_tensor_unlist(mo_tensor *T);
-/* A tape calls these when it begins, when it has been emptied (headers that only its nodes pointed to are freed), and
- * when it ends. */
-void mo_holder_open(mo_context *ctx, mo_holder *h, const int64_t *nodes);
-void mo_holder_emptied(mo_context *ctx, mo_holder *h);
-void mo_holder_close(mo_context *ctx, mo_holder *h);
-/* Frees a header now, or once no node can point to it; in debug mode when its context is released. */
+/* Marks T as released. Its header is freed later, once nothing holds it (lifetime.c). */
 void mo_bury(mo_tensor *T);
-/* An object that points to T beyond a call holds it: a release of T then frees the value alone (T->freed). */
+/* What points to T beyond a call holds it: a release of T then frees the value alone (T->freed). */
 void mo_tensor_hold(mo_tensor *T);
 void mo_tensor_let_go(mo_tensor *T);
 void mo_free_all_buried(mo_context *ctx);
@@ -157,6 +141,8 @@ bool mo_within_bound(mo_context *ctx, size_t bytes);
 /* Host memory, counted in mo_counters; raises MO_MEMORY on failure. mo_host_free takes the same size. */
 void *mo_host_alloc(mo_context *ctx, size_t bytes);
 void mo_host_free(mo_context *ctx, void *block, size_t bytes);
+/* Counts host memory as given back that is freed, by free, later. */
+void mo_host_uncount(mo_context *ctx, size_t bytes);
 
 /* Device memory, counted in mo_counters; raises MO_MEMORY on failure. mo_device_free takes the same size. */
 void *mo_device_alloc(mo_context *ctx, size_t bytes);

@@ -1,4 +1,5 @@
 /* tensor/tensor.c - tensors that own their storage, and windows onto it. */
+#include "tensor/files/number_text.h"
 #include "tensor/objects.h"
 
 #include <stdio.h>
@@ -53,20 +54,15 @@ mo_tensor *mo_tensor_onto(mo_context *ctx, mo_storage *S, mo_dtype dtype, int nd
 }
 
 mo_tensor *mo_tensor_create(mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape) {
-    if (!mo_ok(ctx))
-        return mo_null_tensor(ctx);
-    if ((unsigned)dtype >= MO_DTYPES) {
-        mo_fail(ctx, MO_INVALID, "tensor: unknown dtype %d", (int)dtype);
-        return mo_null_tensor(ctx);
-    }
-    int64_t n = mo_shape_numel(ctx, "tensor", ndim, shape);
-    mo_storage *S = n < 0 ? NULL : mo_storage_create(ctx, (size_t)n * mo_dtype_size(dtype));
-    if (S)
-        ctx->backend->zero(ctx, S->data, S->bytes);
-    return mo_tensor_onto(ctx, S, dtype, ndim, shape);
+    mo_tensor *T = mo_tensor_uninitialized(ctx, dtype, ndim, shape);
+    if (!mo_is_null(T))
+        ctx->backend->zero(ctx, T->storage->data, T->storage->bytes);
+    return T;
 }
 
 mo_tensor *mo_tensor_uninitialized(mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape) {
+    if (mo_ok(ctx) && (unsigned)dtype >= MO_DTYPES)
+        mo_fail(ctx, MO_INVALID, "tensor: unknown dtype %d", (int)dtype);
     int64_t n = mo_ok(ctx) ? mo_shape_numel(ctx, "tensor", ndim, shape) : -1;
     return mo_tensor_onto(
         ctx, n < 0 ? NULL : mo_storage_create(ctx, (size_t)n * mo_dtype_size(dtype)), dtype, ndim, shape);
@@ -167,6 +163,14 @@ bool mo_is_contiguous(const mo_tensor *T) {
     return !T || mo_strides_contiguous(T->ndim, T->shape, T->stride);
 }
 
+bool mo_same_shape(const mo_tensor *A, const mo_tensor *B) {
+    return A->ndim == B->ndim && !memcmp(A->shape, B->shape, (size_t)A->ndim * sizeof *A->shape);
+}
+
+bool mo_same_form(const mo_tensor *A, const mo_tensor *B) {
+    return A->dtype == B->dtype && mo_same_shape(A, B);
+}
+
 const char *mo_shape_string(const mo_tensor *T, char *buffer, size_t bytes) {
     return buffer ? mo_format_shape(mo_ndim(T), T ? T->shape : NULL, buffer, bytes) : "";
 }
@@ -178,14 +182,18 @@ const char *mo_place_of(const mo_tensor *T, char *buffer, size_t bytes) {
     return buffer;
 }
 
-void mo_fail_freed(const mo_tensor *T, const char *what) {
+bool mo_fail_freed(const mo_tensor *T, const char *format, ...) {
     static const char *const by[] = {[MO_FREED_NOT] = "released by backward: call mo_keep on it before",
         [MO_FREED_BY_RESET] = "freed by mo_tape_reset",
         [MO_FREED_BY_SCOPE] = "freed by mo_scope_close",
         [MO_FREED_BY_RELEASE] = "freed by mo_tensor_release"};
     const char *who = T->maker ? T->maker : T->name;
-    char place[256];
-    mo_fail(T->ctx, MO_STATE, "%s%s%s%s was %s", what ? what : "the value of a tensor",
+    char what[500], place[256];
+    va_list args;
+    va_start(args, format);
+    mo_format_list(what, sizeof what, format, args);
+    va_end(args);
+    return mo_fail(T->ctx, MO_STATE, "%s%s%s%s was %s", what,
         T->maker ? ", made by "
         : who    ? ", "
                  : "",
@@ -201,6 +209,6 @@ mo_view mo_tensor_view(const mo_tensor *T) {
     if (T->storage)
         v.data = (char *)T->storage->data + T->offset * (int64_t)mo_dtype_size(T->dtype);
     else if (!mo_is_null(T))
-        mo_fail_freed(T, NULL);
+        mo_fail_freed(T, "the value of a tensor");
     return v;
 }

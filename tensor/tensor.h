@@ -138,8 +138,8 @@ MO_API mo_tensor *mo_tensor_wrap(mo_context *ctx, const mo_view *memory, mo_done
  * may be of another context or device: its values then pass through host memory. Errors are raised in ctx. */
 MO_API mo_tensor *mo_tensor_clone(mo_context *ctx, const mo_tensor *T);
 /* Releases a tensor that mo_tensor_create, mo_tensor_create_from, mo_tensor_clone, mo_tensor_wrap, mo_parameter or a
- * loader made. NULL and the null tensor are ignored. If nodes of a tape may still point to the tensor, its header
- * stays, without the value, until the tape is reset: a backward that needs the tensor raises MO_STATE, naming it. */
+ * loader made. NULL and the null tensor are ignored. While nodes of a tape point to the tensor, its header stays,
+ * without the value: a backward that needs the tensor raises MO_STATE, naming it. */
 MO_API void mo_tensor_release(mo_tensor *T);
 /* The inert result of a failed call: no elements, ignored by every op. NULL if ctx is NULL. */
 MO_API mo_tensor *mo_null_tensor(mo_context *ctx);
@@ -149,7 +149,8 @@ MO_API int mo_ndim(const mo_tensor *T);
 MO_API int64_t mo_dim(const mo_tensor *T, int axis); /* negative axes count from the end; 1 if there is no such axis */
 MO_API int64_t mo_numel(const mo_tensor *T);
 /* The window as a kernel sees it (device memory). Raises MO_STATE if backward, mo_tape_reset or mo_tensor_release has
- * freed the value. Outside debug mode, a tape only recognises tensors that its last reset freed. */
+ * freed the value. Outside debug mode, only tensors are recognised that the tape's last reset freed, or the context's
+ * last 256 releases. */
 MO_API mo_view mo_tensor_view(const mo_tensor *T);
 /* Copies a tensor of any strides to row-major host memory of mo_numel elements of its dtype, or from such memory.
  * mo_tensor_write and mo_tensor_fill count as in-place changes. */

@@ -29,35 +29,39 @@ static bool host_view(const mo_tensor *T, const char *what, void *host, size_t b
     return true;
 }
 
-mo_code mo_tensor_read(const mo_tensor *T, void *host, size_t bytes) {
-    mo_context *ctx = mo_tensor_context(T);
-    mo_view to;
-    if (!host_view(T, "read", host, bytes, &to) || !bytes)
-        return mo_code_of(ctx);
-    mo_view from = mo_tensor_view(T);
-    if (mo_is_contiguous(T)) {
-        ctx->backend->download(ctx, host, from.data, bytes);
-        return ctx->status.code;
+/* Copies the values of a view, as `dtype`, to row-major host memory. */
+static void download_as(mo_context *ctx, const mo_view *from, mo_dtype dtype, void *host) {
+    mo_view to = *from;
+    size_t bytes = (size_t)leading(from, from->ndim) * mo_dtype_size(dtype);
+    mo_contiguous_strides(to.ndim, to.shape, to.stride);
+    if (from->dtype == dtype && mo_strides_contiguous(from->ndim, from->shape, from->stride)) {
+        ctx->backend->download(ctx, host, from->data, bytes);
+        return;
     }
     mo_storage *packed = mo_storage_create(ctx, bytes);
     if (!packed)
-        return ctx->status.code;
-    mo_view dense = to;
-    dense.data = packed->data;
-    ctx->backend->copy(ctx, &from, &dense);
-    ctx->backend->download(ctx, host, packed->data, bytes);
+        return;
+    to.dtype = dtype;
+    to.data = packed->data;
+    ctx->backend->copy(ctx, from, &to);
+    ctx->backend->download(ctx, host, to.data, bytes);
     mo_storage_release(packed);
-    return ctx->status.code;
+}
+
+mo_code mo_tensor_read(const mo_tensor *T, void *host, size_t bytes) {
+    mo_view to;
+    if (host_view(T, "read", host, bytes, &to))
+        mo_read_as(T, T->dtype, host);
+    return mo_code_of(mo_tensor_context(T));
 }
 
 bool mo_read_as(const mo_tensor *T, mo_dtype dtype, void *host) {
     mo_context *ctx = mo_tensor_context(T);
-    bool other = mo_ok(ctx) && !mo_is_null(T) && mo_tensor_dtype(T) != dtype;
-    mo_tensor *converted = other ? mo_tensor_create(ctx, dtype, T->ndim, T->shape) : NULL;
-    if (other)
-        mo_tensor_copy(converted, T);
-    mo_tensor_read(other ? converted : T, host, (size_t)mo_numel(T) * mo_dtype_size(dtype));
-    mo_tensor_release(converted);
+    if (mo_ok(ctx) && mo_is_null(T))
+        mo_fail(ctx, MO_INVALID, "read: the tensor is null");
+    mo_view from = mo_tensor_view(T);
+    if (mo_ok(ctx) && mo_numel(T))
+        download_as(ctx, &from, dtype, host);
     return mo_ok(ctx);
 }
 
@@ -124,7 +128,7 @@ mo_code mo_tensor_copy(mo_tensor *dst, const mo_tensor *src) {
     if (!mo_ok(ctx))
         return mo_code_of(ctx);
     char got[160], want[160];
-    if (dst->ndim != src->ndim || memcmp(dst->shape, src->shape, (size_t)src->ndim * sizeof *src->shape) != 0)
+    if (!mo_same_shape(dst, src))
         mo_fail(ctx, MO_INVALID, "copy: source %s, expected %s", mo_shape_string(src, got, sizeof got),
             mo_shape_string(dst, want, sizeof want));
     mo_view from = mo_tensor_view(src), to = mo_tensor_view(dst);
@@ -218,20 +222,11 @@ double mo_item(const mo_tensor *T) {
  * failure. */
 static double *first_values(const mo_tensor *T, int64_t entries, int64_t n) {
     mo_context *ctx = T->ctx;
-    size_t bytes = (size_t)n * sizeof(double);
     mo_view from = mo_tensor_view(T);
-    mo_storage *dense = mo_ok(ctx) ? mo_storage_create(ctx, bytes) : NULL;
-    double *x = dense ? mo_host_alloc(ctx, bytes) : NULL;
-    if (x) {
-        from.shape[0] = entries;
-        mo_view to = from;
-        to.dtype = MO_F64;
-        to.data = dense->data;
-        mo_contiguous_strides(to.ndim, to.shape, to.stride);
-        ctx->backend->copy(ctx, &from, &to);
-        ctx->backend->download(ctx, x, to.data, bytes);
-    }
-    mo_storage_release(dense);
+    double *x = mo_ok(ctx) ? mo_host_alloc(ctx, (size_t)n * sizeof *x) : NULL;
+    from.shape[0] = entries;
+    if (x)
+        download_as(ctx, &from, MO_F64, x);
     return x;
 }
 

@@ -42,12 +42,12 @@ def sources(revision):
 def definitions(text):
     """(name, body, lines) of what begins at the first column and ends with a brace there: functions, and tables."""
     for match in re.finditer(r"^(?![ }#/]|typedef|struct|enum|union)[^\n;]*(?:\n[ \t][^\n;{]*)*\{\n(.*?)^\}", text, flags=re.S | re.M):
-        head = match.group().split("{\n", 1)[0]
+        head = re.sub(r"__attribute__\(\(.*?\)\) *", "", match.group().split("{\n", 1)[0])
         called = re.search(r"(\w+)\s*\(", head)
         table = re.search(r"(\w+)\s*(?:\[[^\]]*\]\s*)*=\s*$", head)
         found = table or called
         if found:
-            yield found.group(1), match.group(1), match.group().count("\n") + 1, bool(table), head.startswith("static")
+            yield found.group(1), match.group(1), match.group().count("\n") + 1, bool(table), head.startswith(("static", "INLINE"))
     for match in re.finditer(r"^(?:static |extern )?const \w+ (\w+)(?:\[[^\]]*\])* = \{([^\n].*?)\};", text, flags=re.S | re.M):
         yield match.group(1), match.group(2), 1, True, match.group().startswith("static")
 

@@ -36,6 +36,15 @@ bool mo_head_is_own(const mo_head *head) {
     return head && mo_find_head(head->name) != head;
 }
 
+mo_tensor *mo_mean_weights(mo_tape *t, mo_tensor *weight) {
+    mo_tensor *w = weight ? mo_div(t, weight, mo_mean(t, weight, MO_AXIS(-1), MO_KEEP_AXES)) : NULL;
+    return w ? mo_with_axis(t, w, MO_AXIS(-1), 1) : NULL;
+}
+
+mo_tensor *mo_mean_of_rows(mo_tape *t, mo_tensor *X, mo_tensor *weights) {
+    return mo_mean(t, weights ? mo_mul(t, X, weights) : X, MO_AXIS(-2), MO_KEEP_AXES);
+}
+
 mo_tensor *mo_weighted_labels(mo_tape *t, mo_tensor *Ys, mo_tensor *weight) {
     return weight ? mo_mul(t, Ys, mo_with_axis(t, weight, MO_AXIS(-1), 1)) : Ys;
 }

@@ -10,6 +10,10 @@ void mo_divide_weights(mo_tape *t, mo_tensor *Wb, mo_tensor **W, mo_tensor **b);
 mo_tensor *mo_join_weights(mo_tape *t, mo_tensor *W, mo_tensor *b);
 /* Returns the square roots of row weights [.., n], as columns [.., n, 1]. Their gradient is 0 where a weight is 0. */
 mo_tensor *mo_root_columns(mo_tape *t, mo_tensor *weight);
+/* Row weights [.., n_s] divided by their mean, as columns [.., n_s, 1]; NULL, for 1 each, stays NULL. */
+mo_tensor *mo_mean_weights(mo_tape *t, mo_tensor *weight);
+/* The mean of X [.., n_s, d] over the rows, as such columns count them: [.., 1, d]. */
+mo_tensor *mo_mean_of_rows(mo_tape *t, mo_tensor *X, mo_tensor *weights);
 /* Returns labels times row weights [.., n_s], or the labels if weight is NULL. */
 mo_tensor *mo_weighted_labels(mo_tape *t, mo_tensor *Ys, mo_tensor *weight);
 /* Rows row[groups, h] of X [n, c]: [groups, h, c]. */

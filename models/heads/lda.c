@@ -97,7 +97,7 @@ static void lda_fit(mo_tape *t, const mo_support *s, mo_tensor *const *parameter
     mo_tensor *own = w ? mo_with_axis(t, w, MO_AXIS(-1), 1) : NULL;
     mo_tensor *Yt = mo_transpose(t, own ? mo_mul(t, Ys, own) : Ys),
               *count = mo_sum(t, Yt, last, MO_KEEP_AXES); /* [.., C, 1] */
-    mo_tensor *z = mo_mean(t, own ? mo_mul(t, Zs, own) : Zs, MO_AXIS(-2), MO_KEEP_AXES);
+    mo_tensor *z = mo_mean_of_rows(t, Zs, own);
     Zs = mo_sub(t, Zs, z);
     mo_tensor *M = mo_div_or_zero(t, mo_matmul(t, Yt, Zs), count);
     mo_tensor *R = mo_sub(t, Zs, mo_matmul(t, Ys, M));

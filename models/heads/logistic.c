@@ -29,9 +29,12 @@ static mo_tensor *rows_of_fit(mo_tape *t, mo_tensor *Zs, mo_intercept intercept)
     return intercept == MO_INTERCEPT_FREE ? Zs : mo_append_ones(t, Zs);
 }
 
+/* The data of a head. */
+static const mo_intercept free_intercept = MO_INTERCEPT_FREE, no_intercept = MO_INTERCEPT_NONE;
+
 /* Labels times weights weight the fit, because mo_logistic counts each row by the sum of its labels. */
-static void fit(
-    mo_tape *t, const mo_support *s, mo_tensor *const *parameters, mo_intercept intercept, mo_state *state) {
+static void logistic_fit(mo_tape *t, const mo_support *s, mo_tensor *const *parameters, mo_state *state) {
+    mo_intercept intercept = *(const mo_intercept *)state->head->data;
     mo_tensor *X = rows_of_fit(t, s->Zs, intercept), *Y = mo_weighted_labels(t, s->Ys, s->weight),
               *lambda = parameters[0];
     bool starts = s->held_out && mo_ndim(X) == 2;
@@ -45,8 +48,8 @@ static void fit(
 }
 
 /* Refits that start from the fit of all rows. */
-static mo_tensor *without(
-    mo_tape *t, const mo_state *state, mo_intercept intercept, const int64_t *row, int64_t groups, int64_t h) {
+static mo_tensor *logistic_held_out(mo_tape *t, const mo_state *state, const int64_t *row, int64_t groups, int64_t h) {
+    mo_intercept intercept = *(const mo_intercept *)state->head->data;
     mo_tensor *X = rows_of_fit(t, mo_state_get(t, state, "Zs"), intercept);
     mo_tensor *Y = mo_weighted_labels(t, mo_state_get(t, state, "Ys"), mo_state_find(state, "weight"));
     if (!mo_ok(mo_tape_context(t)))
@@ -55,22 +58,6 @@ static mo_tensor *without(
     mo_tensor *logits = mo_logistic_without(t, mo_with_axis(t, X, MO_AXIS(0), groups), Y,
         mo_state_get(t, state, "lambda"), intercept, mo_state_get(t, state, "start"));
     return mo_rows_of_each(t, logits, row, groups, h);
-}
-
-static void logistic_fit(mo_tape *t, const mo_support *s, mo_tensor *const *parameters, mo_state *state) {
-    fit(t, s, parameters, MO_INTERCEPT_FREE, state);
-}
-
-static void penalised_fit(mo_tape *t, const mo_support *s, mo_tensor *const *parameters, mo_state *state) {
-    fit(t, s, parameters, MO_INTERCEPT_NONE, state);
-}
-
-static mo_tensor *logistic_held_out(mo_tape *t, const mo_state *state, const int64_t *row, int64_t groups, int64_t h) {
-    return without(t, state, MO_INTERCEPT_FREE, row, groups, h);
-}
-
-static mo_tensor *penalised_held_out(mo_tape *t, const mo_state *state, const int64_t *row, int64_t groups, int64_t h) {
-    return without(t, state, MO_INTERCEPT_NONE, row, groups, h);
 }
 
 static const mo_head_parameter parameters[] = {{.name = "lambda", .value = 1, .low = 0, .high = 1e300}};
@@ -90,6 +77,7 @@ const mo_head mo_head_logistic = {
     .parameters = parameters,
     .fit = logistic_fit,
     .held_out = logistic_held_out,
+    .data = &free_intercept,
     .order = 2,
     .n_samples = 4,
     .samples = samples,
@@ -102,8 +90,9 @@ const mo_head mo_head_logistic_penalised = {
     .name = "logistic_penalised",
     .n_parameters = 1,
     .parameters = parameters,
-    .fit = penalised_fit,
-    .held_out = penalised_held_out,
+    .fit = logistic_fit,
+    .held_out = logistic_held_out,
+    .data = &no_intercept,
     .order = 2,
     .n_samples = 4,
     .samples = samples,

@@ -243,32 +243,19 @@ static mo_tensor *rows_of_pairs(mo_tape *t, mo_tensor *X, const int64_t *row, in
     return mo_reshape(t, mo_gather_rows(t, flat, index), 4, (int64_t[]){E, R, h, c});
 }
 
-/* Weights [n]: 0 for the rows row[0 .. h - 1], else 1. */
-static mo_tensor *weights_without(mo_tape *t, int64_t n, const int64_t *row, int64_t h, mo_dtype real) {
-    double *weight = mo_host_array(mo_tape_context(t), n, sizeof *weight);
-    for (int64_t i = 0; weight && i < n; i++)
-        weight[i] = 1;
-    for (int64_t i = 0; weight && i < h; i++)
-        weight[row[i]] = 0;
-    mo_tensor *w = weight ? mo_cast(t, mo_from(t, MO_F64, 1, &n, weight), real) : mo_null_tensor(mo_tape_context(t));
-    free(weight);
-    return w;
-}
-
 mo_tensor *mo_kernel_mixture_without(mo_tape *t, const mo_inverted_mixture *all, mo_tensor *Ys,
     const mo_expert_mixture *mix, const int64_t *row, int64_t h) {
     mo_context *ctx = mo_tape_context(t);
     if (!mo_ok(ctx) || h < 1)
         return mo_null_tensor(ctx);
     int64_t n = mo_dim(all->G, 2), C = mo_dim(Ys, -1);
-    mo_dtype real = mo_tensor_dtype(Ys);
     mo_expert_mixture others = *mix;
     mo_tensor *G_Jt = rows_of_pairs(t, all->G, row, h), *G_JJ = rows_of_pairs(t, mo_transpose(t, G_Jt), row, h);
     mo_tensor *alpha_J = rows_of_pairs(t, all->alpha, row, h);
     mo_tensor *X = mo_solve_spd(t, G_JJ, mo_concat(t, (mo_tensor *[]){alpha_J, G_Jt}, 2, MO_AXIS(-1)));
     mo_tensor *B = mo_slice(t, X, MO_AXIS(-1), 0, C), *H = mo_slice(t, X, MO_AXIS(-1), C, C + n);
     mo_tensor *lost = mo_sum(t, mo_mul(t, G_Jt, H), MO_AXIS(2), MO_DROP_AXES); /* G_ii - G'_ii, [E, R, n] */
-    others.weight = weights_without(t, n, row, h, real);
+    others.weight = mo_reshape(t, mo_rows_outside(t, Ys, row, 1, h), 1, &n);
     mo_tensor *G_ii = mo_mul(t, mo_sub(t, mo_diagonal(t, all->G), lost), others.weight); /* 0 in J */
     mo_tensor *alpha = mo_sub(t, all->alpha, mo_matmul(t, mo_transpose(t, G_Jt), B));
     mo_tensor *Y = of_each_pair(t, Ys), *Y_J = rows_of_pairs(t, Y, row, h);
@@ -293,9 +280,20 @@ static const double trusted_prior = 1, usual_doublings = 2;
  */
 static const double blunted = 0.5;
 
-/* Rows have unit length, so |x - y|^2 = 2 - 2 <x, y> = 4 - 2 K. */
-mo_tensor *mo_gaussian_kernel(mo_tape *t, mo_tensor *K) {
-    return mo_scale(t, mo_exp(t, mo_scale(t, K, 2, -4)), 1, 1);
+mo_tensor *mo_join_kernels(mo_tape *t, mo_tensor *K, int own, mo_tensor *given) {
+    mo_tensor *part[3];
+    int n = 0;
+    if (own > 0)
+        part[n++] = mo_with_axis(t, K, MO_AXIS(0), 1);
+    if (own > 1) { /* rows have unit length, so |x - y|^2 = 2 - 2 <x, y> = 4 - 2 K */
+        mo_tensor *gaussian = mo_scale(t, mo_exp(t, mo_scale(t, K, 2, -4)), 1, 1);
+        part[n++] = mo_with_axis(t, gaussian, MO_AXIS(0), 1);
+    }
+    if (given)
+        part[n++] = given;
+    if (n == 0)
+        mo_fail(mo_tape_context(t), MO_INVALID, "mixture: expected kernels, found none and rows that are not read");
+    return n > 1 ? mo_concat(t, part, n, MO_AXIS(0)) : n ? part[0] : mo_null_tensor(mo_tape_context(t));
 }
 
 /* The number of kernels that are made of the rows. */
@@ -305,17 +303,7 @@ static int kernels_of_rows(mo_row_kernels of_rows) {
 
 /* Returns all kernels [E, n, m]: `own` ones made of the rows X [n, d] and Y [m, d], then the given ones. */
 static mo_tensor *all_kernels(mo_tape *t, mo_tensor *X, mo_tensor *Y, int own, mo_tensor *given) {
-    mo_tensor *part[3], *K = own ? mo_scale(t, mo_matmul(t, X, mo_transpose(t, Y)), 1, 1) : NULL;
-    int n = 0;
-    if (own > 0)
-        part[n++] = mo_with_axis(t, K, MO_AXIS(0), 1);
-    if (own > 1)
-        part[n++] = mo_with_axis(t, mo_gaussian_kernel(t, K), MO_AXIS(0), 1);
-    if (given)
-        part[n++] = given;
-    if (n == 0)
-        mo_fail(mo_tape_context(t), MO_INVALID, "mixture: expected kernels, found none and rows that are not read");
-    return n > 1 ? mo_concat(t, part, n, MO_AXIS(0)) : n ? part[0] : mo_null_tensor(mo_tape_context(t));
+    return mo_join_kernels(t, own ? mo_scale(t, mo_matmul(t, X, mo_transpose(t, Y)), 1, 1) : NULL, own, given);
 }
 
 /* Rows `at` of every matrix of K [E, n, m]. */

@@ -97,18 +97,12 @@ static int64_t number_of_steps(mo_tape *t, mo_tensor *parameter) {
     return mo_ok(mo_tape_context(t)) ? (int64_t)steps : -1;
 }
 
-/* The mean of X over the rows, as weights [.., n_s, 1] with a mean of 1 count them; NULL: ones. */
-static mo_tensor *mean_of_rows(mo_tape *t, mo_tensor *X, mo_tensor *weight) {
-    return mo_mean(t, weight ? mo_mul(t, X, weight) : X, MO_AXIS(-2), MO_KEEP_AXES);
-}
-
 /* The names of the weights in the state, in their order. */
 static const char *const weight_name[N_WEIGHTS] = {"W1", "b1", "W2", "b2"};
 
 static void mlp_fit_state(mo_tape *t, const mo_support *s, mo_tensor *const *parameters, mo_state *state) {
-    mo_tensor *Zs = s->Zs, *Ys = s->Ys, *weight = s->weight;
+    mo_tensor *Zs = s->Zs, *Ys = s->Ys;
     mo_mode mode = mo_tape_mode(t);
-    mo_axes last = MO_AXIS(-1);
     int64_t d = mo_dim(Zs, -1), h = mo_dim(parameters[W1], 1), C = mo_dim(Ys, -1);
     int64_t steps = number_of_steps(t, parameters[STEPS]);
     if (steps < 0)
@@ -117,10 +111,9 @@ static void mlp_fit_state(mo_tape *t, const mo_support *s, mo_tensor *const *par
     for (int i = 0; i <= B1; i++)
         graph |= mode == MO_RECORD && mo_needs_grad(parameters[i]);
     mo_tape_set_mode(t, MO_RECORD); /* the fit itself needs gradients */
-    mo_tensor *w1 = weight ? mo_div(t, weight, mo_mean(t, weight, last, MO_KEEP_AXES)) : NULL;
-    Ys = mo_weighted_labels(t, Ys, w1);
-    w1 = w1 ? mo_with_axis(t, w1, last, 1) : NULL;
-    mo_tensor *mean = mean_of_rows(t, Zs, w1), *X = mo_sub(t, Zs, mean);
+    mo_tensor *w1 = mo_mean_weights(t, s->weight);
+    Ys = w1 ? mo_mul(t, Ys, w1) : Ys;
+    mo_tensor *mean = mo_mean_of_rows(t, Zs, w1), *X = mo_sub(t, Zs, mean);
     mo_tensor *squares = w1 ? mo_mul(t, mo_square(t, X), w1) : mo_square(t, X);
     mo_tensor *scale = mo_sqrt(t, mo_scale(t, mo_mean(t, squares, MO_AXES(-2, -1), MO_KEEP_AXES), 1, 1e-12));
     X = mo_div(t, X, scale);

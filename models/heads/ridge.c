@@ -187,11 +187,8 @@ static mo_tensor *ridge_held_out(mo_tape *t, const mo_state *state, const int64_
 static void intercept_fit(mo_tape *t, const mo_support *s, mo_tensor *const *parameters, mo_state *state) {
     if (!check_fit(t, "ridge_intercept", s->Zs, s->Ys, parameters[0]))
         return;
-    mo_axes rows = MO_AXIS(-2);
-    mo_tensor *w = s->weight, *root = w ? mo_root_columns(t, w) : NULL;
-    w = w ? mo_with_axis(t, mo_div(t, w, mo_mean(t, w, MO_AXIS(-1), MO_KEEP_AXES)), MO_AXIS(-1), 1) : NULL;
-    mo_tensor *z = mo_mean(t, w ? mo_mul(t, s->Zs, w) : s->Zs, rows, MO_KEEP_AXES);
-    mo_tensor *y = mo_mean(t, w ? mo_mul(t, s->Ys, w) : s->Ys, rows, MO_KEEP_AXES), *W;
+    mo_tensor *w = mo_mean_weights(t, s->weight), *root = s->weight ? mo_root_columns(t, s->weight) : NULL, *W;
+    mo_tensor *z = mo_mean_of_rows(t, s->Zs, w), *y = mo_mean_of_rows(t, s->Ys, w);
     mo_tensor *X = mo_sub(t, s->Zs, z), *Y = mo_sub(t, s->Ys, y);
     X = root ? mo_mul(t, X, root) : X;
     Y = root ? mo_mul(t, Y, root) : Y;

@@ -1,20 +1,21 @@
-/* ops/composed/segment_max.c - the largest entries of runs of rows, column by column.
+/* ops/composed/segment_max.c - over runs of rows, column by column: the largest entries, and softmax.
  *
- * X [n, ..], offset int64 [S + 1], rising from 0 to n -> Y [S, ..]; row s is the maximum of the rows offset(s) ..
- * offset(s+1)-1, and 0 for an empty segment; NaN if one of these entries is NaN.
+ * X [n, ..], offset int64 [S + 1], rising from 0 to n. segment_max -> Y [S, ..]; row s is the maximum of the rows
+ * offset(s) .. offset(s+1)-1, and 0 for an empty segment; NaN if one of these entries is NaN.
  *
  * A tournament in rounds: in each segment, neighbouring rows are compared in pairs (mo_larger) and the winners go to
  * the next round, until each segment has one row; a row without a neighbour is paired with itself. The number of rounds
  * is log2 of the longest segment; for segments of like length the rounds compare about n pairs of rows. Y_bar goes to
  * the largest entry, the first of equal ones, as in mo_max. The pairs depend on the offsets alone. The offsets are read
  * on the host, which waits for a GPU's queued work. */
-#include "ops/composed/segments.h"
+#include "ops/inside.h"
 #include "tensor/objects.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-bool mo_check_segments(mo_context *ctx, const char *name, const mo_tensor *X, const mo_tensor *offset) {
+/* Returns whether X is real rows [n, ..] and offset int64 [S + 1]; raises an error that begins with `name` if not. */
+static bool check_segments(mo_context *ctx, const char *name, const mo_tensor *X, const mo_tensor *offset) {
     char x[160], y[160];
     if (!mo_ok(ctx))
         return false;
@@ -94,7 +95,7 @@ static mo_tensor *play(mo_tape *t, mo_tensor *X, tournament *r) {
 
 mo_tensor *mo_segment_max(mo_tape *t, mo_tensor *X, mo_tensor *offset) {
     mo_context *ctx = mo_tape_context(t);
-    if (!mo_check_segments(ctx, "segment_max", X, offset))
+    if (!check_segments(ctx, "segment_max", X, offset))
         return mo_null_tensor(ctx);
     tournament r = {.n = X->shape[0], .segments = offset->shape[0] - 1};
     size_t most = (size_t)(r.n > r.segments ? r.n : r.segments) * sizeof *r.rows, bytes = most + sizeof *r.rows;
@@ -106,4 +107,21 @@ mo_tensor *mo_segment_max(mo_tape *t, mo_tensor *X, mo_tensor *offset) {
     mo_host_free(ctx, r.first, most);
     mo_host_free(ctx, r.second, most);
     return Y;
+}
+
+/* ---- softmax: the attention of a node over its neighbours ----
+ *
+ * X [n, ..] -> Y [n, ..]: in each segment e^x divided by the segment's sum of e^x, with the segment's maximum
+ * subtracted first, so that no entry overflows. Y does not depend on the subtracted maximum, which is therefore a
+ * constant: with P the membership of rows in segments (segment.c) and E = e^(X - P^T max), Y = E / P^T P E,   X_bar = Y
+ * * (Y_bar - P^T P (Y * Y_bar)). */
+
+mo_tensor *mo_segment_softmax(mo_tape *t, mo_tensor *X, mo_tensor *offset) {
+    mo_context *ctx = mo_tape_context(t);
+    if (!check_segments(ctx, "segment_softmax", X, offset))
+        return mo_null_tensor(ctx);
+    int64_t n = X->shape[0];
+    mo_tensor *largest = mo_segment_max(t, mo_stop_gradient(t, X), offset);
+    mo_tensor *E = mo_exp(t, mo_sub(t, X, mo_segment_spread(t, largest, offset, n)));
+    return mo_div(t, E, mo_segment_spread(t, mo_segment_sum(t, E, offset), offset, n));
 }

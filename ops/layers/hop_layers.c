@@ -8,7 +8,6 @@
  * All hops are in one tensor, so that the mask is one pass and hop_attention reads them as one tall matrix. */
 #include "ops/inside.h"
 #include "ops/rules/layers.h"
-#include "ops/rules/products.h"
 #include "ops/rules/shapes.h"
 #include "tensor/backend.h"
 
@@ -37,7 +36,7 @@ static bool hop_layers_shape(mo_call *c) {
     return mo_call_output(c, 0, X->dtype, 3, (int64_t[]){X->shape[0], X->shape[1], W->shape[0]});
 }
 
-mo_view mo_hop_view(mo_view V, int64_t k) {
+static mo_view hop_view(mo_view V, int64_t k) {
     bool empty = V.shape[1] == 0 || V.shape[2] == 0; /* the data of an empty tensor may be NULL */
     V = mo_window(V, 0, empty ? 0 : k, 1);
     V.ndim = 2;
@@ -95,9 +94,9 @@ static void hop_layers_forward(mo_call *c) {
     if (multiply_batch(c, X, Y, relu))
         return;
     for (int k = 0; k < K; k++)
-        g[k] = (mo_gemm){.A = mo_hop_view(X, k),
+        g[k] = (mo_gemm){.A = hop_view(X, k),
             .B = mo_swap_view(mo_tensor_view(c->in[1 + 2 * k])),
-            .C = mo_hop_view(Y, k),
+            .C = hop_view(Y, k),
             .bias = mo_tensor_view(c->in[2 + 2 * k]),
             .alpha = 1,
             .relu = relu};
@@ -140,9 +139,9 @@ static void multiply_weights(mo_context *ctx, const mo_gemm *all) {
     }
     for (int64_t k = 0; k < all->A.shape[0]; k++) {
         mo_gemm g = *all;
-        g.A = mo_hop_view(all->A, k);
-        g.B = mo_hop_view(all->B, k);
-        g.C = mo_hop_view(all->C, k);
+        g.A = hop_view(all->A, k);
+        g.B = hop_view(all->B, k);
+        g.C = hop_view(all->C, k);
         g.row_sums = mo_window(all->row_sums, 0, k, 1);
         g.row_sums.ndim = 1;
         g.row_sums.shape[0] = all->row_sums.shape[1];

@@ -8,7 +8,6 @@
  *     X_bar = D W,   W_bar = D^T X,   b_bar = sum of the rows of D. */
 #include "ops/inside.h"
 #include "ops/rules/layers.h"
-#include "ops/rules/products.h"
 #include "ops/rules/shapes.h"
 #include "tensor/backend.h"
 
@@ -55,6 +54,14 @@ static void linear_forward(mo_call *c) {
         g.bias = mo_tensor_view(c->in[B_IN]);
     if (mo_ok(c->ctx))
         mo_kernels_of(c->ctx, g.C.dtype)->gemm(c->ctx, &g);
+}
+
+void mo_multiply(mo_context *ctx, const mo_gemm *g, int n) {
+    const mo_kernels *k = mo_kernels_of(ctx, g->C.dtype);
+    if (k->gemms)
+        k->gemms(ctx, g, n);
+    for (int i = 0; i < n && !k->gemms; i++)
+        k->gemm(ctx, &g[i]);
 }
 
 mo_tensor *mo_flat_rows(mo_tape *t, mo_tensor *X) {

@@ -3,9 +3,11 @@
 
 #include "ops/rules/checks.h"
 #include "ops/rules/shapes.h"
+#include "tensor/library.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 bool mo_call_square(mo_call *c, int i) {
@@ -89,23 +91,6 @@ static void fail_matrix(mo_context *ctx, const mo_note *note, int64_t position, 
     mo_note_fail(ctx, note, MO_NUMERICAL, "%s %s", mo_note_matrix(note, position, which, sizeof which), reason);
 }
 
-/* Returns the position of the first word, from `first` on, that is not 0, and writes that word; -1 if all are 0. */
-static int64_t next_failed(mo_call *c, const mo_tensor *info, int64_t first, int32_t *word) {
-    int64_t batch = mo_numel(info);
-    int32_t words[256];
-    mo_view v = mo_tensor_view(info);
-    for (; first < batch && mo_ok(c->ctx); first += 256) {
-        int64_t n = batch - first < 256 ? batch - first : 256;
-        c->ctx->backend->download(c->ctx, words, (int32_t *)v.data + first, (size_t)n * sizeof *words);
-        for (int64_t i = 0; i < n; i++)
-            if (words[i]) {
-                *word = words[i];
-                return first + i;
-            }
-    }
-    return -1;
-}
-
 bool mo_check_factor_info(mo_call *c, const mo_tensor *info, const char *defect) {
     mo_check check = {
         .condition = MO_VALUES_ZERO, .values = mo_tensor_view(info), .what = defect, .raise = fail_matrix};
@@ -113,14 +98,16 @@ bool mo_check_factor_info(mo_call *c, const mo_tensor *info, const char *defect)
 }
 
 void mo_fill_failed(mo_call *c, const mo_tensor *info, const mo_tensor *T, double value) {
-    int32_t word;
     int64_t batch = mo_numel(info), each = batch ? mo_numel(T) / batch : 0;
+    int32_t *word = mo_host_values(info, MO_I32);
     mo_view all = mo_tensor_view(T);
-    for (int64_t i = next_failed(c, info, 0, &word); i >= 0; i = next_failed(c, info, i + 1, &word)) {
+    for (int64_t i = 0; word && i < batch; i++) {
         mo_view item = {.dtype = all.dtype, .ndim = 1, .shape = {each}, .stride = {1}};
         item.data = (char *)all.data + i * each * (int64_t)mo_dtype_size(all.dtype);
-        c->ctx->backend->fill(c->ctx, value, &item);
+        if (word[i])
+            c->ctx->backend->fill(c->ctx, value, &item);
     }
+    free(word);
 }
 
 /* ---- factors ---- */

@@ -45,10 +45,6 @@ bool mo_factor_svd(mo_call *c, bool kept, const mo_tensor *s, mo_tensor **wide, 
 /* Writes U [.., m, k] and V [.., n, k], views of the factors of A; a pair of columns has any sign. */
 void mo_svd_views(const mo_tensor *A, const mo_tensor *wide, const mo_tensor *square, mo_view *U, mo_view *V);
 
-/* Does all of mo_solve_spd's forward in one kernel and returns true; or does nothing and returns false, if there is
- * none. */
-bool mo_solve_spd_at_once(mo_call *c);
-
 /* Returns A^-1 B for an A whose factor L is known; differentiable in A and B. */
 mo_tensor *mo_solve_spd_factored(mo_tape *t, mo_tensor *A, mo_tensor *B, mo_tensor *L);
 /* Returns A^-1 B (transposed: A^-T B) for an A whose LU and pivots are known; differentiable in A and B. */

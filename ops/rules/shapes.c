@@ -104,10 +104,6 @@ int mo_one_axis(mo_context *ctx, const char *what, mo_axes axes) {
     return i >= 32 - MO_MAX_AXES ? i - 32 : i;
 }
 
-bool mo_same_shape(const mo_tensor *A, const mo_tensor *B) {
-    return mo_same_leading(A, B, A->ndim);
-}
-
 bool mo_same_leading(const mo_tensor *A, const mo_tensor *B, int axes) {
     return A->ndim == B->ndim && !memcmp(A->shape, B->shape, (size_t)axes * sizeof *A->shape);
 }

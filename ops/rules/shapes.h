@@ -29,7 +29,6 @@ unsigned mo_resolve_axes(mo_axes axes, int ndim);
 int mo_one_axis(mo_context *ctx, const char *what, mo_axes axes);
 /* Counts a negative axis from the front instead of from the end; -1 if there is no such axis. */
 int mo_resolve_axis(int axis, int ndim);
-bool mo_same_shape(const mo_tensor *A, const mo_tensor *B);
 /* Returns whether A and B have the same number of axes, and their first `axes` axes the same sizes. */
 bool mo_same_leading(const mo_tensor *A, const mo_tensor *B, int axes);
 /* Returns a view of v with only the elements start .. start+count-1 of one axis. */

@@ -92,14 +92,6 @@ static void next_row(const loop_nest *N, int64_t *index, int64_t *at) {
     }
 }
 
-static void run_rows(
-    const loop_nest *N, int64_t first, int64_t last, const int64_t *step, loop_nest_row *row, const void *arguments) {
-    int64_t index[MO_MAX_AXES], at[LOOP_NEST_OPERANDS];
-    seek(N, first, index, at);
-    for (int64_t r = first; r < last; r++, next_row(N, index, at))
-        row(arguments, N->n, at, step);
-}
-
 /* The number of parts of n elements, each of at most `most`: even, so that two threads get equal shares. */
 static int64_t part_count(int64_t n, int64_t most) {
     return n <= most ? 1 : ceil_div(n, 2 * most) * 2;
@@ -110,16 +102,7 @@ static int64_t part_start(int64_t n, int64_t parts, int64_t i) {
     return min_of(n, ceil_div(n, 16) * i / parts * 16);
 }
 
-/* Runs part i of row r. */
-static void run_part(const loop_nest *N, int64_t r, int64_t parts, int64_t i, const int64_t *step, loop_nest_row *row,
-    const void *arguments) {
-    int64_t index[MO_MAX_AXES], at[LOOP_NEST_OPERANDS], start = part_start(N->n, parts, i);
-    seek(N, r, index, at);
-    for (int o = 0; o < N->operands; o++)
-        at[o] += start * step[o];
-    row(arguments, (i + 1 == parts ? N->n : part_start(N->n, parts, i + 1)) - start, at, step);
-}
-
+/* parts: of each row; or groups: of the rows. */
 typedef struct nest_run {
     const loop_nest *N;
     int64_t parts, groups, step[LOOP_NEST_OPERANDS];
@@ -127,14 +110,26 @@ typedef struct nest_run {
     const void *arguments;
 } nest_run;
 
+/* Runs the elements start .. end-1 of the rows first .. last-1. */
+static void run_rows(const nest_run *r, int64_t first, int64_t last, int64_t start, int64_t end) {
+    int64_t index[MO_MAX_AXES], at[LOOP_NEST_OPERANDS];
+    seek(r->N, first, index, at);
+    for (int o = 0; o < r->N->operands; o++)
+        at[o] += start * r->step[o];
+    for (int64_t i = first; i < last; i++, next_row(r->N, index, at))
+        r->row(r->arguments, end - start, at, r->step);
+}
+
 static void run_some(const void *of, task_range some) {
     const nest_run *r = of;
-    for (int64_t task = some.first; task < some.end; task++)
+    int64_t n = r->N->n, rows = r->N->rows;
+    for (int64_t task = some.first; task < some.end; task++) {
+        int64_t row = task / r->parts, i = task % r->parts;
         if (r->parts > 1)
-            run_part(r->N, task / r->parts, r->parts, task % r->parts, r->step, r->row, r->arguments);
+            run_rows(r, row, row + 1, part_start(n, r->parts, i), part_start(n, r->parts, i + 1));
         else
-            run_rows(r->N, r->N->rows * task / r->groups, r->N->rows * (task + 1) / r->groups, r->step, r->row,
-                r->arguments);
+            run_rows(r, rows * task / r->groups, rows * (task + 1) / r->groups, 0, n);
+    }
 }
 
 void loop_nest_run(mo_context *ctx, const loop_nest *N, loop_nest_row *row, const void *arguments) {

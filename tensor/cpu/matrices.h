@@ -22,12 +22,21 @@ void lapack_orgqr(const int *m, const int *n, const int *k, real *A, const int *
 void lapack_gesdd(const char *job, const int *m, const int *n, real *A, const int *lda, real *s, real *U,
     const int *ldu, real *VT, const int *ldvt, real *work, const int *lwork, int *iwork, int *info);
 
+/* ---- small matrices, side by side (fast/) ---- */
+
+enum {
+    MATRIX_LANES = 16,                /* matrices that are factored side by side */
+    SYSTEM_LANES = 64 / sizeof(real), /* systems that are solved side by side: a cache line */
+    SMALL_MATRIX = 32,                /* up to this order plain loops beat LAPACK */
+    SMALL_COLUMNS = 16,               /* the most right-hand sides of systems side by side; else loops run along them */
+    FEW_MATRICES = 4                  /* fewer matrices than this leave too many lanes idle */
+};
+
 #define potrf_small REAL(potrf_small)
+#define trsm_small REAL(trsm_small)
 
 /* Factors count <= MATRIX_LANES matrices of order n <= SMALL_MATRIX; info as for potrf in tensor/backend.h. */
 void potrf_small(real *A, int64_t count, int64_t n, int32_t *info);
-
-enum { MATRIX_LANES = 16, SMALL_MATRIX = 32 }; /* SMALL_MATRIX: up to this order plain loops beat LAPACK */
 
 /* n rounded up to whole vectors of 64 bytes. */
 static inline int64_t padded(int64_t n) {
@@ -116,5 +125,8 @@ typedef struct triangle {
 
 /* B := op(T)^-1 B for m columns, rows of B ld apart. */
 void solve_triangle(const triangle *t, real *B, int64_t m, int64_t ld);
+/* SYSTEM_LANES systems of the batches T and B (fewer at its end), from number `first` on, in place of B; t->T is not
+ * read. n <= SMALL_MATRIX, and at most SMALL_COLUMNS columns. */
+void trsm_small(const triangle *t, const mo_view *T, const mo_view *B, int64_t first);
 
 #endif

@@ -2,7 +2,6 @@
  *
  * Batches of small matrices go to potrf_small.c, medium matrices to LAPACK, large ones through the blocked algorithm,
  * whose parts run in parallel. LAPACK returns info 0 on NaN and Inf, so values are checked here. */
-#include "tensor/cpu/fast/lanes.h"
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/matrices.h"
 
@@ -144,7 +143,7 @@ void REAL(potrf_cpu)(mo_context *ctx, const mo_view *A, const mo_view *info) {
     int64_t n = A->shape[A->ndim - 1];
     const batch p = {.A = A->data, .count = matrix_count(A), .n = n, .info = info->data};
     ctx->counters.factorizations += p.count;
-    if (n <= SMALL_MATRIX && p.count >= FEW)
+    if (n <= SMALL_MATRIX && p.count >= FEW_MATRICES)
         run_tasks(threads_for(ctx, p.count * n * n), ceil_div(p.count, MATRIX_LANES), 0, factor_groups, &p);
     else if (n >= BLOCKED_FROM && !can_multiply(ctx, sizeof(real)))
         return;

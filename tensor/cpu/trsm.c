@@ -3,14 +3,14 @@
  * The columns of B are independent: they are cut into strips, of a width that follows from the shape alone, and batch
  * times strips is one list of tasks. Small matrices with few columns go side by side in lanes, with more columns
  * through the plain loops; large matrices go to BLAS. */
-#include "tensor/cpu/fast/lanes.h"
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/matrices.h"
 
 enum { STRIP = 128, LEAST_STRIP = 32, STRIPS = 8, VECTOR_FROM = 128, WIDTH = 16 };
 
 /* Solves `width` columns of row i of X: (b[i] - sum_k op(T)[i][k] x[k]) / T[i][i], adding in the order in which the
- * x[k] were solved. solve_lanes does the same operations, so the bits are the same. */
+ * x[k] were solved. A lane in trsm_small.c does the same operations, so the
+ * bits are the same. */
 static inline __attribute__((always_inline)) void solve_row(
     const triangle *t, int64_t i, bool down, real *restrict B, int64_t width, int64_t ld) {
     real row[WIDTH];
@@ -79,25 +79,6 @@ void solve_triangle(const triangle *t, real *B, int64_t m, int64_t ld) {
             (blasint)ld);
 }
 
-/* ---- small matrices, side by side ---- */
-
-/* Solves LANES systems of the batch (fewer at its end), from number `first` on. */
-static void solve_group(const triangle *t, const mo_view *T, const mo_view *B, int64_t first) {
-    int64_t n = t->n, m = B->shape[B->ndim - 1], count = min_of(LANES, matrix_count(B) - first);
-    lanes W[SMALL_MATRIX * (SMALL_MATRIX + 1)], x[SMALL_MATRIX * SMALL_COLUMNS];
-    const real *from[LANES];
-    real *to[LANES];
-    for (int64_t l = 0; l < count; l++) {
-        from[l] = (const real *)T->data + batch_offset(B, T, first + l);
-        to[l] = (real *)B->data + (first + l) * n * m;
-    }
-    to_lanes(from, count, n, n, W, lane_row(n));
-    to_lanes((const real *const *)to, count, n, m, x, m);
-    lane_system s = {.W = W, .row = lane_row(n), .n = n, .m = m, .lower = t->lower, .transposed = t->transposed};
-    solve_lanes(s, x);
-    from_lanes(x, m, count, n, m, to);
-}
-
 /* The systems of a batch; each strip of `width` columns is a task. */
 typedef struct systems {
     const triangle *t;
@@ -108,7 +89,7 @@ typedef struct systems {
 static void solve_groups(const void *of, task_range some) {
     const systems *s = of;
     for (int64_t group = some.first; group < some.end; group++)
-        solve_group(s->t, s->T, s->B, group * LANES);
+        trsm_small(s->t, s->T, s->B, group * SYSTEM_LANES);
 }
 
 /* ---- the kernel ---- */
@@ -138,8 +119,9 @@ void REAL(trsm_cpu)(mo_context *ctx, mo_triangle which, const mo_view *T, const 
     systems s = {.t = &t, .T = T, .B = B};
     if (batch * n * m == 0)
         return;
-    if (lanes_pay(batch, n, m)) {
-        run_tasks(matrix_threads(ctx, batch, (double)(n * n * (m + 4))), ceil_div(batch, LANES), 0, solve_groups, &s);
+    if (n <= SMALL_MATRIX && m <= SMALL_COLUMNS && batch >= FEW_MATRICES) {
+        run_tasks(
+            matrix_threads(ctx, batch, (double)(n * n * (m + 4))), ceil_div(batch, SYSTEM_LANES), 0, solve_groups, &s);
         return;
     }
     s.width = strip_width(batch, m);

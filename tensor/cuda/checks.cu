@@ -142,7 +142,8 @@ void check_cuda(mo_context *ctx, const mo_check *check) {
         return;
     note->check = *check;
     note->ahead = 0;
-    check->describe(check->caller, note);
+    if (check->describe)
+        check->describe(check->caller, note);
     looked_at c = {check->condition, n, check->limit, slot, state_of(ctx)->capture != nullptr, check->values.data,
         static_cast<const double *>(check->bounds.data)};
     mo_launch(

@@ -299,24 +299,26 @@ mo_file_writer *mo_file_start(mo_context *ctx, const char *path) {
     return NULL;
 }
 
-bool mo_file_append(mo_file_writer *w, const void *bytes, size_t n) {
-    const char *from = bytes;
-    if (!w || !mo_ok(w->ctx))
-        return false;
-    for (size_t left = n; left > 0;) {
-        ssize_t put = write(w->fd, from, left < (1u << 30) ? left : 1u << 30);
+size_t mo_write_all(int fd, const void *bytes, size_t n) {
+    for (size_t done = 0; done < n;) {
+        ssize_t put = write(fd, (const char *)bytes + done, n - done < (1u << 30) ? n - done : 1u << 30);
         if (put < 0 && errno == EINTR)
             continue;
-        if (put <= 0) {
-            const char *reason = strerror(put < 0 ? errno : ENOSPC);
-            mo_fail(w->ctx, MO_IO, "%s: cannot write: %s after %zu bytes", w->label, reason, w->done);
-            return false;
-        }
-        from += put;
-        left -= (size_t)put;
-        w->done += (size_t)put;
+        errno = put == 0 ? ENOSPC : errno;
+        if (put <= 0)
+            return done;
+        done += (size_t)put;
     }
-    return true;
+    return n;
+}
+
+bool mo_file_append(mo_file_writer *w, const void *bytes, size_t n) {
+    if (!w || !mo_ok(w->ctx))
+        return false;
+    size_t done = mo_write_all(w->fd, bytes, n);
+    w->done += done;
+    return done == n ||
+           mo_fail(w->ctx, MO_IO, "%s: cannot write: %s after %zu bytes", w->label, strerror(errno), w->done);
 }
 
 int mo_file_reserve(mo_file_writer *w, int64_t bytes) {

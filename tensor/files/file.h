@@ -39,6 +39,8 @@ int mo_file_open_own(mo_context *ctx, const char *label, const char *path, int f
  * cannot run out of it. Returns its descriptor, to map it and read it, the writer's; -1 on failure. mo_file_append
  * still starts at its first byte. */
 int mo_file_reserve(mo_file_writer *w, int64_t bytes);
+/* Writes n bytes to an open file. Returns the number of bytes written; less than n after a failure, with errno. */
+size_t mo_write_all(int fd, const void *bytes, size_t n);
 /* fsync, repeated if a signal interrupts it. */
 int mo_file_sync(int fd);
 

@@ -95,8 +95,8 @@ TEST_OF(parameters_of_one_memory_live_by_themselves, toy *y) {
     assert_int_equal(mo_context_counters(y->ctx).bytes_live, before);
 }
 
-/* A released tensor leaves a mark, so that later uses can be named; it is freed when all tapes that had nodes at the
- * release have been reset. */
+/* A released tensor leaves a mark, so that later uses can be named; it counts until the last node that points to the
+ * tensor has been dropped. */
 TEST_OF(the_marks_of_released_tensors_are_freed, toy *y) {
     HELD(mo_tape) *other = mo_tape_create(y->ctx, MO_RECORD);
     mo_tensor *a = toy_leaf(y, 2, 3), *b = toy_leaf_apart(y->ctx, 1, 1);
@@ -120,6 +120,18 @@ TEST_OF(the_marks_of_released_tensors_are_freed, toy *y) {
     }
     mo_tape_reset(other);
     assert_int_equal(mo_context_counters(y->ctx).bytes_live, live);
+}
+
+/* No node points to it, and debug mode is off. */
+TEST_OF(the_tensors_released_last_are_named, toy *y) {
+    mo_tensor *a = toy_leaf_apart(y->ctx, 2, 3);
+    mo_tensor_release(a);
+    for (int i = 0; i < 200; i++)
+        mo_tensor_release(mo_tensor_create(y->ctx, MO_F64, 0, NULL));
+    toy_sum(y->t, a);
+    assert_failed(y->ctx, MO_STATE, PARTS("input 0 was freed by mo_tensor_release"));
+    mo_tensor_release(a);
+    assert_failed(y->ctx, MO_STATE, PARTS("release: the tensor was released before"));
 }
 
 BARE_TEST(a_context_names_what_lives) {

@@ -3,7 +3,7 @@
  * one C; batches with a bias per matrix; rows of 1, 7 and 513; sizes that differ or are 0. In float64 they equal the
  * CPU's. Skipped if there is no CUDA device. */
 #include "ops/inside.h"
-#include "ops/rules/products.h"
+#include "ops/rules/layers.h"
 #include "ops/rules/shapes.h"
 #include "tests/drawn.h"
 

@@ -185,15 +185,13 @@ static mo_tensor *example_positions(mo_tape *t, const mo_row_list *r, const int6
     return at ? mo_from(t, MO_I64, 1, &n, at) : mo_null_tensor(t->ctx);
 }
 
-mo_tensor *mo_support_weight(mo_tape *t, const int64_t *id, int64_t n) {
+mo_tensor *mo_plan_weight(mo_tape *t, const mo_plan *plan) {
+    const int64_t *id = plan->task == MO_TASK_LP ? plan->support_pair : plan->support[0], n = plan->n_support;
+    if (!id)
+        return NULL;
     int64_t *scratch = mo_tape_scratch(t, 2 * n, sizeof *scratch), *weight = mo_tape_scratch(t, n, sizeof *weight);
     bool repeated = scratch && weight && mo_count_repeats(id, n, scratch, weight) < n;
     return repeated ? mo_from(t, MO_I64, 1, &n, weight) : NULL;
-}
-
-mo_tensor *mo_plan_weight(mo_tape *t, const mo_plan *plan) {
-    const int64_t *id = plan->task == MO_TASK_LP ? plan->support_pair : plan->support[0];
-    return id ? mo_support_weight(t, id, plan->n_support) : NULL;
 }
 
 mo_tensor *mo_class_weight(mo_tape *t, const int64_t *label, int64_t n, int64_t classes) {
@@ -258,7 +256,7 @@ mo_code mo_episode_tensors(
             put_pair_kernels(t, r, plan->n_support, e);
     } else
         mo_put_plan_kernels(t, r->source, plan, plan->query[0], plan->n_query, e);
-    return mo_context_status(t->ctx)->code;
+    return mo_code_of(t->ctx);
 }
 
 mo_code mo_episode_build(mo_tape *t, const mo_source *source, const mo_plan *plan, mo_episode *e) {
@@ -270,5 +268,5 @@ mo_code mo_episode_build(mo_tape *t, const mo_source *source, const mo_plan *pla
     *e = (mo_episode){.task = plan->task, .classes = plan->classes};
     if (mo_list_rows(t->host, source, plan, &rows, t->ctx))
         mo_episode_tensors(t, plan, &rows, NULL, e);
-    return mo_context_status(t->ctx)->code;
+    return mo_code_of(t->ctx);
 }

@@ -24,9 +24,7 @@ int mo_episode_arrays(const mo_source *source, const mo_tensor *array[MO_MOST_PI
 /* The tensors of the episode. ready: its rows, made ready; NULL: they are read now. */
 mo_code mo_episode_tensors(
     mo_tape *t, const mo_plan *plan, const mo_row_list *r, const mo_ready_rows *ready, mo_episode *e);
-/* mo_support_weight: support_weight of mo_episode, int64 [n], from the ids [n] of a support's examples; NULL if the
- * support repeats no example, or on failure. mo_plan_weight: the same for a plan. */
-mo_tensor *mo_support_weight(mo_tape *t, const int64_t *id, int64_t n);
+/* support_weight of mo_episode for a plan; NULL if its support repeats no example, or on failure. */
 mo_tensor *mo_plan_weight(mo_tape *t, const mo_plan *plan);
 /* Weights float64 [n] of rows with these labels: the rows of a class, n_c of them, get the total weight s (n_c + 32),
  * with s such that the mean weight is 1. Without weights a ridge predicts mostly the class with most labels, but few

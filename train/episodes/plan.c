@@ -183,7 +183,7 @@ mo_code mo_plan_draw(const mo_graph *graph, const mo_links *links, mo_task task,
         return graph ? mo_code_of(graph->ctx) : MO_INVALID;
     mo_context *ctx = graph->ctx;
     if (!mo_ok(ctx) || !check_plan_options(graph, options))
-        return mo_context_status(ctx)->code;
+        return mo_code_of(ctx);
     mo_members members = {0};
     bool grouped = task == MO_TASK_LP ? mo_members_of_links(graph, links, &members)
                                       : mo_members_group(graph, task, NULL, 0, &members);
@@ -201,5 +201,5 @@ mo_code mo_plan_draw(const mo_graph *graph, const mo_links *links, mo_task task,
     mo_members_release(&members);
     if (!mo_ok(ctx))
         mo_plan_release(plan);
-    return mo_context_status(ctx)->code;
+    return mo_code_of(ctx);
 }

@@ -97,7 +97,7 @@ mo_code mo_plan_split(const mo_graph *graph, mo_task task, int64_t k, uint64_t s
         return graph ? mo_code_of(graph->ctx) : MO_INVALID;
     mo_context *ctx = graph->ctx;
     if (!mo_ok(ctx))
-        return mo_context_status(ctx)->code;
+        return mo_code_of(ctx);
     if (k < 1 || k >= INT32_MAX) {
         mo_fail(ctx, MO_INVALID, "split of graph %s: expected k >= 1, found %lld", graph->name, (long long)k);
         return MO_INVALID;
@@ -114,5 +114,5 @@ mo_code mo_plan_split(const mo_graph *graph, mo_task task, int64_t k, uint64_t s
     mo_members_release(&train);
     if (!mo_ok(ctx))
         mo_plan_release(plan);
-    return mo_context_status(ctx)->code;
+    return mo_code_of(ctx);
 }

@@ -243,7 +243,7 @@ static mo_code add_graph(mo_pool *pool, mo_graph *loaded, unsigned tasks, double
         mo_fail(ctx, MO_INVALID, "pool: %s serves no task: expected labels, or a single graph", graph->name);
     if (known || !taken)
         mo_graph_release(graph);
-    return mo_context_status(ctx)->code;
+    return mo_code_of(ctx);
 }
 
 mo_code mo_pool_add(mo_pool *pool, mo_graph *graph, unsigned tasks) {

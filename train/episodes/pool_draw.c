@@ -66,7 +66,7 @@ mo_code mo_pool_plan(const mo_pool *pool, uint64_t number, mo_family_order order
         mo_plan_draw((*source)->graph, (*source)->links, (*source)->task, number, options, plan);
     else
         mo_fail(ctx, MO_INVALID, "pool: expected a graph of a family whose weight is above 0, found none");
-    return mo_context_status(ctx)->code;
+    return mo_code_of(ctx);
 }
 
 mo_code mo_pool_draw(const mo_pool *pool, mo_tape *t, uint64_t number, mo_family_order order,
@@ -82,5 +82,5 @@ mo_code mo_pool_draw(const mo_pool *pool, mo_tape *t, uint64_t number, mo_family
     if (source && chosen)
         *source = chosen;
     mo_plan_release(&plan);
-    return mo_context_status(pool->ctx)->code;
+    return mo_code_of(pool->ctx);
 }

@@ -99,7 +99,7 @@ mo_code mo_prefetch_take(
     mo_context *ctx = p->ctx;
     slot *s = &p->slot[p->at];
     if (!mo_ok(ctx))
-        return mo_context_status(ctx)->code;
+        return mo_code_of(ctx);
     plan_where_missing(p, s, number);
     fetch_episode(p, s);
     *source = s->source;
@@ -110,7 +110,7 @@ mo_code mo_prefetch_take(
     p->at = (p->at + 1) % SLOTS;
     if (mo_ok(ctx))
         plan_where_missing(p, &p->slot[p->at], next);
-    return mo_context_status(ctx)->code;
+    return mo_code_of(ctx);
 }
 
 void mo_prefetch_ahead(mo_prefetch *p) {

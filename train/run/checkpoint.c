@@ -107,15 +107,6 @@ static void become_previous(const mo_trainer *trainer, const char *second) {
     unlink(second); /* rename failed, or did nothing because both names were the same file already */
 }
 
-/* fdatasync, repeated if a signal interrupts it. */
-static int sync_log(int log) {
-    int code;
-    do
-        code = fdatasync(log);
-    while (code < 0 && errno == EINTR);
-    return code;
-}
-
 void mo_checkpoint_write(mo_trainer *trainer) {
     mo_context *ctx = trainer->ctx;
     int64_t count = 3 * (int64_t)trainer->n;
@@ -123,7 +114,7 @@ void mo_checkpoint_write(mo_trainer *trainer) {
     char(*names)[NAME] = items ? mo_host_alloc(ctx, (size_t)count * sizeof *names) : NULL;
     char path[MO_PATH], second[MO_PATH], *metadata = names ? encode_checkpoint_metadata(trainer) : NULL;
     if (metadata) {
-        if (trainer->log >= 0 && sync_log(trainer->log) < 0 && errno != EINVAL)
+        if (trainer->log >= 0 && mo_file_sync(trainer->log) < 0 && errno != EINVAL)
             mo_fail(ctx, MO_IO, "log: %s/log.jsonl: cannot sync: %s", trainer->options.out, strerror(errno));
         for (int64_t j = 0; j < count; j++) {
             int part = (int)(j / trainer->n), i = (int)(j % trainer->n);
@@ -158,8 +149,7 @@ static void restore_trainer(mo_trainer *trainer, const mo_arrays *arrays, const 
             X = mo_arrays_find(arrays, name);
             if (!X)
                 mo_fail(ctx, MO_FORMAT, "checkpoint: %s: expected a tensor %s, found none", path, name);
-            else if (X->dtype != T->dtype || X->ndim != T->ndim ||
-                     memcmp(X->shape, T->shape, (size_t)T->ndim * sizeof *T->shape) != 0)
+            else if (!mo_same_form(X, T))
                 mo_fail(ctx, MO_FORMAT, "checkpoint: %s: expected %s %s %s, found %s %s", path, name,
                     mo_shape_string(T, want, sizeof want), mo_dtype_name(T->dtype), mo_shape_string(X, got, sizeof got),
                     mo_dtype_name(X->dtype));
@@ -259,7 +249,7 @@ mo_code mo_checkpoint_read(mo_trainer *trainer) {
     json_t *metadata;
     mo_arrays *arrays = read_newest(ctx, trainer->options.out, path, &metadata);
     if (!arrays)
-        return mo_context_status(ctx)->code;
+        return mo_code_of(ctx);
     int64_t step = check_metadata(trainer, metadata, path);
     restore_trainer(trainer, arrays, path, false);
     char *cores = mo_ok(ctx) ? strdup(checkpoint_text(metadata, "blas_core")) : NULL;
@@ -274,5 +264,5 @@ mo_code mo_checkpoint_read(mo_trainer *trainer) {
     }
     json_decref(metadata);
     mo_arrays_release(arrays);
-    return mo_context_status(ctx)->code;
+    return mo_code_of(ctx);
 }

@@ -71,7 +71,7 @@ static bool create_moments(mo_optimizer *o, mo_tensor *const *parameters) {
             break;
         }
         if (!P->storage) {
-            mo_fail_freed(P, o->method);
+            mo_fail_freed(P, "%s", o->method);
             break;
         }
         if (P->tape || P->ctx != ctx) {
@@ -169,9 +169,8 @@ static bool check_gradient(const mo_optimizer *o, int i, const mo_tensor *G) {
         return mo_fail(o->ctx, MO_INVALID, "%s: the gradient of %s, parameter %d, is null, expected %s %s", o->method,
             mo_tensor_name(P), i, mo_shape_string(P, want, sizeof want), mo_dtype_name(P->dtype));
     if (P->freed || !P->storage)
-        mo_fail_freed(P, o->sgd ? "sgd: the parameter" : "adamw: the parameter");
-    else if (G->dtype != P->dtype || G->ndim != P->ndim ||
-             memcmp(G->shape, P->shape, (size_t)P->ndim * sizeof *P->shape) != 0)
+        mo_fail_freed(P, "%s: the parameter", o->method);
+    else if (!mo_same_form(G, P))
         mo_fail(o->ctx, MO_MISMATCH, "%s: the gradient of %s is %s %s, expected %s %s", o->method, mo_tensor_name(P),
             mo_shape_string(G, got, sizeof got), mo_dtype_name(G->dtype), mo_shape_string(P, want, sizeof want),
             mo_dtype_name(P->dtype));
@@ -186,10 +185,6 @@ static void fail_norm(mo_context *ctx, const mo_note *note, int64_t position, mo
         (long long)(note->check.limit + note->ahead), sqrt(found.real), mo_tensor_name(o->parameter[position]));
 }
 
-static void describe_adamw_step(const void *caller, mo_note *note) {
-    note->op = ((const mo_optimizer *)caller)->method; /* no note->inputs: fail_norm looks up the parameter's name */
-}
-
 /* Writes |g| over all parameters and the clip factor to o->scale; if |g| is not finite, the error names the first
  * parameter whose sum of squares is not. */
 static void find_norm(mo_optimizer *o) {
@@ -198,7 +193,6 @@ static void find_norm(mo_optimizer *o) {
         .values = mo_tensor_view(o->squares),
         .limit = o->step,
         .raise = fail_norm,
-        .describe = describe_adamw_step,
         .caller = o};
     mo_check_values(o->ctx, &check);
 }
@@ -243,7 +237,7 @@ mo_code mo_optimizer_advance(mo_optimizer *o, double lr) {
     if (mo_ok(ctx) && !(lr >= 0 && lr < INFINITY))
         mo_fail(ctx, MO_INVALID, "%s: the rate is %g, expected 0 or more", o->method, lr);
     if (!mo_ok(ctx))
-        return mo_context_status(ctx)->code;
+        return mo_code_of(ctx);
     double t = (double)(o->step + 1), correction1 = 1 - pow(c->beta1, t), correction2 = 1 - pow(c->beta2, t);
     double factor[MO_ADAMW_FACTORS] = {
         [MO_ADAMW_BETA1] = c->beta1,
@@ -259,7 +253,7 @@ mo_code mo_optimizer_advance(mo_optimizer *o, double lr) {
         use_sgd(factor, lr);
     if (mo_tensor_write(o->factors, factor, sizeof factor) == MO_OK)
         o->step++;
-    return mo_context_status(ctx)->code;
+    return mo_code_of(ctx);
 }
 
 mo_code mo_optimizer_apply(mo_optimizer *o, mo_tensor *const *grads) {
@@ -276,18 +270,14 @@ mo_code mo_optimizer_apply(mo_optimizer *o, mo_tensor *const *grads) {
         find_norm(o);
     if (mo_ok(ctx))
         adamw_update(o);
-    return mo_context_status(ctx)->code;
+    return mo_code_of(ctx);
 }
 
 mo_code mo_optimizer_norm(mo_optimizer *o, double *norm) {
     double scale[2] = {NAN};
     if (mo_tensor_read(o->scale, scale, sizeof scale) == MO_OK)
         *norm = scale[0];
-    return mo_context_status(o->ctx)->code;
-}
-
-void mo_optimizer_withdraw(mo_optimizer *o) {
-    o->step--;
+    return mo_code_of(o->ctx);
 }
 
 mo_code mo_optimizer_step(mo_optimizer *o, mo_tensor *const *grads, double lr, double *norm) {
@@ -295,13 +285,13 @@ mo_code mo_optimizer_step(mo_optimizer *o, mo_tensor *const *grads, double lr, d
         return MO_INVALID;
     mo_context *ctx = o->ctx;
     if (mo_optimizer_advance(o, lr) != MO_OK)
-        return mo_context_status(ctx)->code;
+        return mo_code_of(ctx);
     mo_optimizer_apply(o, grads);
     if (norm)
         mo_optimizer_norm(o, norm);
-    if (!mo_ok(ctx))
-        mo_optimizer_withdraw(o);
-    return mo_context_status(ctx)->code;
+    if (!mo_ok(ctx)) /* the step has changed no parameter */
+        o->step--;
+    return mo_code_of(ctx);
 }
 
 int64_t mo_optimizer_steps(const mo_optimizer *o) {

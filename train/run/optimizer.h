@@ -25,7 +25,5 @@ struct mo_optimizer {
 
 /* The gradient norm of the last applied step; waits for the step. Returns the status. */
 mo_code mo_optimizer_norm(mo_optimizer *o, double *norm);
-/* Undoes mo_optimizer_advance for a failed step; the step itself has changed no parameter. */
-void mo_optimizer_withdraw(mo_optimizer *o);
 
 #endif

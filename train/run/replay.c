@@ -142,13 +142,13 @@ static bool forgive_capture(mo_replay *r, captured *s) {
     return false;
 }
 
-static bool capture_step(mo_replay *r, captured *s, mo_step_work work, mo_trainer *trainer) {
+static bool capture_step(mo_replay *r, captured *s, mo_trainer *trainer) {
     mo_context *ctx = r->ctx;
     mo_capture_release(s->capture);
     s->capture = NULL;
     if (s->tries == TRIES || mo_capture_begin(ctx, r->episodes) != MO_OK)
         return mo_ok(ctx) ? false : forgive_capture(r, s);
-    work(trainer, s->place, s->n ? &s->e : NULL);
+    mo_queue_work(trainer, s->place, s->n ? &s->e : NULL);
     mo_tape_reset(trainer->tape);
     s->capture = mo_capture_end(ctx);
     s->step = trainer->step;
@@ -156,7 +156,7 @@ static bool capture_step(mo_replay *r, captured *s, mo_step_work work, mo_traine
 }
 
 /* Returns whether the work was replayed; if not, it is still to be done, on *e. own: memory for the copied inputs. */
-static bool replays(mo_trainer *trainer, int place, const mo_episode **e, mo_step_work work, mo_episode *own) {
+static bool replays(mo_trainer *trainer, int place, const mo_episode **e, mo_episode *own) {
     mo_replay *r = trainer->replay;
     captured *s = r && mo_ok(r->ctx) ? find_captured(r, place, *e) : NULL;
     if (!s || s->seen++ < WARM || s->tries == TRIES || (!take_inputs(r, s, *e) && !forgive_capture(r, s)))
@@ -165,15 +165,15 @@ static bool replays(mo_trainer *trainer, int place, const mo_episode **e, mo_ste
     *e = *e ? own : NULL;
     mo_tape_reset(trainer->tape);
     return (s->capture && mo_capture_replay(s->capture, trainer->step - s->step)) ||
-           (mo_ok(r->ctx) && capture_step(r, s, work, trainer) && mo_capture_replay(s->capture, 0));
+           (mo_ok(r->ctx) && capture_step(r, s, trainer) && mo_capture_replay(s->capture, 0));
 }
 
-void mo_run_or_replay(mo_trainer *trainer, int place, const mo_episode *e, mo_step_work work) {
+void mo_run_or_replay(mo_trainer *trainer, int place, const mo_episode *e) {
     mo_episode own;
-    if (replays(trainer, place, &e, work, &own))
+    if (replays(trainer, place, &e, &own))
         trainer->report.replayed += e != NULL;
     else if (mo_ok(trainer->ctx))
-        work(trainer, place, e);
+        mo_queue_work(trainer, place, e);
 }
 
 /* ---- replay ---- */

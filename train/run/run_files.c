@@ -85,7 +85,7 @@ mo_code mo_run_folder(mo_context *ctx, const char *folder) {
     make_folder(ctx, folder);
     if (mo_ok(ctx))
         require_empty(ctx, folder);
-    return mo_context_status(ctx)->code;
+    return mo_code_of(ctx);
 }
 
 bool mo_run_is_begun(const char *folder) {
@@ -211,17 +211,9 @@ static char *encode_log_line(const mo_trainer *trainer) {
 static void write_log_line(const mo_trainer *trainer, char *text) {
     size_t length = strlen(text);
     text[length] = '\n';
-    for (size_t done = 0; done < length + 1;) {
-        ssize_t put = write(trainer->log, text + done, length + 1 - done);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put <= 0) {
-            mo_fail(trainer->ctx, MO_IO, "log: %s/log.jsonl: cannot write step %" PRId64 ": %s", trainer->options.out,
-                trainer->report.step, strerror(put < 0 ? errno : ENOSPC));
-            break;
-        }
-        done += (size_t)put;
-    }
+    if (mo_write_all(trainer->log, text, length + 1) <= length)
+        mo_fail(trainer->ctx, MO_IO, "log: %s/log.jsonl: cannot write step %" PRId64 ": %s", trainer->options.out,
+            trainer->report.step, strerror(errno));
 }
 
 /* Writes the step's line to the log, unbuffered. */

@@ -160,7 +160,7 @@ mo_code mo_write_run(const mo_trainer *trainer) {
     }
     free(text);
     json_decref(run);
-    return mo_context_status(ctx)->code;
+    return mo_code_of(ctx);
 }
 
 json_t *mo_read_run(mo_context *ctx, const char *path) {

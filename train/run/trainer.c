@@ -238,7 +238,7 @@ mo_code mo_trainer_run(mo_trainer *trainer, bool (*report)(const mo_step_report 
     keep_last_good(trainer);
     trainer->running = false;
     mo_release_errors(trainer->ctx);
-    return mo_context_status(trainer->ctx)->code;
+    return mo_code_of(trainer->ctx);
 }
 
 mo_code mo_trainer_finish(mo_trainer *trainer) {

@@ -10,17 +10,12 @@
 
 /* ---- replay.c: steps that a device captures once and replays ---- */
 
-/* Queues the work of the episode at `place` in a step or, if e is NULL, of the step's end. The work depends only on
- * `place` and on the episode's shape: it reads no values, and everything that changes from step to step lies on the
- * device. */
-typedef void (*mo_step_work)(mo_trainer *trainer, int place, const mo_episode *e);
-
 /* Returns NULL on failure. */
 struct mo_replay *mo_replay_create(mo_trainer *trainer);
 void mo_replay_release(struct mo_replay *replay);
-/* Does `work` directly or, if the trainer captures its steps, by a capture. May reset the tape, which frees the values
- * of e; the trainer reads no value on the tape afterwards. */
-void mo_run_or_replay(mo_trainer *trainer, int place, const mo_episode *e, mo_step_work work);
+/* Does mo_queue_work directly or, if the trainer captures its steps, by a capture. May reset the tape, which frees the
+ * values of e; the trainer reads no value on the tape afterwards. */
+void mo_run_or_replay(mo_trainer *trainer, int place, const mo_episode *e);
 
 /* ---- hooks of a program that spreads the episodes of a step over several trainers (tools/ranks/) ---- */
 
@@ -94,6 +89,10 @@ bool mo_trainer_agree(mo_trainer *trainer, bool go_on);
 /* Takes one step of a run that has been started and writes trainer->report, but neither counts it nor writes files; a
  * step that fails changes nothing, and the error names it. Returns whether it was taken. */
 bool mo_take_step(mo_trainer *trainer);
+/* Queues the work of the episode at `place` in a step or, if e is NULL, of the step's end. The work depends only on
+ * `place` and on the episode's shape: it reads no values, and everything that changes from step to step lies on the
+ * device. */
+void mo_queue_work(mo_trainer *trainer, int place, const mo_episode *e);
 /* Waits for the figures of this trainer's episodes. */
 void mo_read_figures(mo_trainer *trainer);
 

@@ -24,11 +24,6 @@ static void fail_loss(mo_context *ctx, const mo_note *note, int64_t position, mo
         note->check.limit + note->ahead, source->graph->name, mo_task_name(source->task), found.real);
 }
 
-static void describe_training_step(const void *caller, mo_note *note) {
-    (void)caller; /* the object that names a failed check's parameter: not needed here */
-    note->op = "train";
-}
-
 /* Figure k of episode j: a scalar in the trainer's memory. */
 static mo_tensor *step_figure(mo_trainer *trainer, int j, int k) {
     return mo_tape_window(trainer->tape, trainer->figures, 0, NULL, NULL, 2 * j + k);
@@ -46,7 +41,6 @@ static void note_figures(mo_trainer *trainer, int j, mo_tensor *loss, mo_tensor 
         .limit = trainer->step,
         .shape = {j},
         .raise = fail_loss,
-        .describe = describe_training_step,
         .caller = trainer};
     mo_check_values(ctx, &check);
 }
@@ -92,15 +86,6 @@ static uint64_t episode_number(const mo_trainer *trainer, int j) {
     return (uint64_t)trainer->step * (uint64_t)trainer->options.episodes_per_step + (uint64_t)j;
 }
 
-/* Encodes episode j and returns its loss, whose figures are kept. */
-static mo_tensor *episode_loss(mo_trainer *trainer, int j, const mo_episode *e) {
-    mo_tape *t = trainer->tape;
-    mo_random dropout = mo_random_at(trainer->options.plan.seed, MO_PURPOSE_DROPOUT, episode_number(trainer, j));
-    mo_tensor *logits, *loss = mo_model_loss(t, trainer->model, e, &dropout, &logits);
-    note_figures(trainer, j, loss, logits, e->query_label);
-    return loss;
-}
-
 static void add_gradients(mo_trainer *trainer, bool first) {
     if (trainer->hooked && mo_ok(trainer->ctx)) {
         trainer->hooks.sum(trainer, trainer->hooks.state, trainer->grad);
@@ -114,25 +99,25 @@ static void add_gradients(mo_trainer *trainer, bool first) {
 }
 
 /* Queues the work of episode j: encode, loss, backward, and the optimizer's step; with several episodes per step, the
- * sum of their gradients in its place. */
-static void queue_episode(mo_trainer *trainer, int j, const mo_episode *e) {
+ * sum of their gradients in its place, and the optimizer's step at the end (e NULL). */
+void mo_queue_work(mo_trainer *trainer, int j, const mo_episode *e) {
     int E = trainer->options.episodes_per_step;
-    mo_tensor *loss = episode_loss(trainer, j, e);
+    if (!e) {
+        mo_optimizer_apply(trainer->optimizer, trainer->gradient);
+        return;
+    }
+    mo_tape *t = trainer->tape;
+    mo_random dropout = mo_random_at(trainer->options.plan.seed, MO_PURPOSE_DROPOUT, episode_number(trainer, j));
+    mo_tensor *logits, *loss = mo_model_loss(t, trainer->model, e, &dropout, &logits);
+    note_figures(trainer, j, loss, logits, e->query_label);
     if (E > 1)
-        loss = mo_scale(trainer->tape, loss, 1.0 / E, 0);
-    mo_grad(trainer->tape, &loss, NULL, 1, trainer->parameter, trainer->grad, trainer->n, 0);
+        loss = mo_scale(t, loss, 1.0 / E, 0);
+    mo_grad(t, &loss, NULL, 1, trainer->parameter, trainer->grad, trainer->n, 0);
     trainer->gradient = E > 1 ? trainer->sum : trainer->grad;
     if (E > 1)
         add_gradients(trainer, j == 0);
     else
         mo_optimizer_apply(trainer->optimizer, trainer->gradient);
-}
-
-/* Queues the optimizer's step after several episodes. */
-static void queue_update(mo_trainer *trainer, int place, const mo_episode *e) {
-    (void)place;
-    (void)e;
-    mo_optimizer_apply(trainer->optimizer, trainer->gradient);
 }
 
 /* Draws episode j, fetches its rows, and runs its work or replays it. */
@@ -148,7 +133,7 @@ static void run_episode(mo_trainer *trainer, int j) {
     e.max_rows = trainer->options.max_rows;
     trainer->record[j] =
         (mo_episode_record){.asked = mo_numel(e.query_label), .source = source - trainer->pool->source};
-    mo_run_or_replay(trainer, j, &e, queue_episode);
+    mo_run_or_replay(trainer, j, &e);
     mo_prefetch_ahead(trainer->episodes); /* the device is busy now */
 }
 
@@ -167,14 +152,13 @@ bool mo_take_step(mo_trainer *trainer) {
     if (trainer->hooked)
         trainer->gradient = trainer->hooks.sum(trainer, trainer->hooks.state, NULL);
     if (o->episodes_per_step > 1 && mo_ok(ctx))
-        mo_run_or_replay(trainer, o->episodes_per_step, NULL, queue_update);
+        mo_run_or_replay(trainer, o->episodes_per_step, NULL);
     mo_optimizer_norm(trainer->optimizer, &r->gradient_norm);
     mo_read_figures(trainer); /* with the norm above, the only wait of a step, after all of it has been queued */
     if (mo_ok(ctx)) {
         report_step(trainer, start);
     } else {
-        if (trainer->optimizer->step > before)
-            mo_optimizer_withdraw(trainer->optimizer);
+        trainer->optimizer->step = before; /* the step itself has changed no parameter */
         name_step(trainer);
     }
     mo_tape_reset(trainer->tape); /* joins the tape's blocks of memory, so that the next step allocates none */

@@ -112,7 +112,7 @@ mo_code mo_weights_write(mo_context *ctx, mo_model *model, const mo_weights_abou
     }
     free(metadata);
     mo_host_free(ctx, items, (size_t)n * sizeof *items);
-    return mo_context_status(ctx)->code;
+    return mo_code_of(ctx);
 }
 
 /* ---- reading ---- */

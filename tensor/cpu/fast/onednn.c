@@ -4,7 +4,7 @@
  * it does not know, it takes kernels for SSE3. Rates on one thread of Emerald Rapids, in GFLOP/s (oneDNN 2.6.3,
  * OpenBLAS 0.3.21 for SkylakeX, and as it chooses by itself): 384 x 512 x 512 166, 140, 19; 64 x 64 x 64 146, 152, 28.
  *
- * The work is cut by shape alone (product.c), for any number of threads, so each call must stay on its thread:
+ * The work is cut by shape alone (../gemm.c), for any number of threads, so each call must stay on its thread:
  * otherwise the order of sums would depend on how many there are. Outside a parallel region oneDNN takes as many
  * threads as OpenMP grants the caller, so the caller's grant is 1 for the time of the call.
  *

@@ -1,28 +1,20 @@
-/* tensor/cpu/fast/lanes.h - batches of small matrices side by side: entry e of LANES matrices is one vector.
+/* tensor/cpu/fast/trsm_small.c - triangular systems of many small matrices, side by side: entry e of SYSTEM_LANES
+ * matrices is one vector.
  *
- * A single small matrix would spend its time waiting for divisions and for its latest sum; LANES matrices advance
+ * A single small matrix would spend its time waiting for divisions and for its latest sum; the matrices advance
  * together, one vector operation per step. Lanes are independent, so a matrix's result does not depend on its
  * neighbours. In an incomplete group, the free lanes repeat the last matrix. */
-#ifndef MO_CPU_LANES_H
-#define MO_CPU_LANES_H
-
 #include "tensor/cpu/matrices.h"
 
 #include <string.h>
 
-enum {
-    LANES = 64 / sizeof(real), /* a cache line */
-    SMALL_COLUMNS = 16,        /* the most right-hand sides that are solved in lanes */
-    FEW = 4                    /* fewer matrices than this leave too many lanes idle */
-};
-
-/* One entry of LANES matrices. */
+/* One entry of SYSTEM_LANES matrices. */
 typedef real lanes __attribute__((vector_size(64)));
 
-#define LANE_FUNCTION static inline __attribute__((always_inline))
+#define INLINE static inline __attribute__((always_inline))
 
 /* The distance between rows of n vectors. It is odd: with an even one, columns would fall on few sets of the cache. */
-LANE_FUNCTION int64_t lane_row(int64_t n) {
+INLINE int64_t lane_row(int64_t n) {
     return n | 1;
 }
 
@@ -35,18 +27,19 @@ LANE_FUNCTION int64_t lane_row(int64_t n) {
 #define ZIP_SECOND(a, b) __builtin_shufflevector((a), (b), 4, 12, 5, 13, 6, 14, 7, 15)
 #endif
 
-/* Transposes LANES vectors: interleaving the halves of the list rotates the bits of an entry's position by one. */
-LANE_FUNCTION void transpose_lanes(lanes *block) {
-    lanes zipped[LANES];
+/* Transposes SYSTEM_LANES vectors: interleaving the halves of the list rotates the bits of an entry's position by one.
+ */
+INLINE void transpose_lanes(lanes *block) {
+    lanes zipped[SYSTEM_LANES];
 #pragma GCC unroll 4
-    for (int bit = LANES; bit > 1; bit /= 2) {
+    for (int bit = SYSTEM_LANES; bit > 1; bit /= 2) {
 #pragma GCC unroll 8
-        for (int i = 0; i < LANES / 2; i++) {
-            zipped[2 * i] = ZIP_FIRST(block[i], block[i + LANES / 2]);
-            zipped[2 * i + 1] = ZIP_SECOND(block[i], block[i + LANES / 2]);
+        for (int i = 0; i < SYSTEM_LANES / 2; i++) {
+            zipped[2 * i] = ZIP_FIRST(block[i], block[i + SYSTEM_LANES / 2]);
+            zipped[2 * i + 1] = ZIP_SECOND(block[i], block[i + SYSTEM_LANES / 2]);
         }
 #pragma GCC unroll 16
-        for (int i = 0; i < LANES; i++)
+        for (int i = 0; i < SYSTEM_LANES; i++)
             block[i] = zipped[i];
     }
 }
@@ -56,7 +49,7 @@ typedef struct lane_place {
     int64_t n, row, column, at;
 } lane_place;
 
-LANE_FUNCTION int64_t next_place(lane_place *p) {
+INLINE int64_t next_place(lane_place *p) {
     int64_t at = p->at++;
     if (++p->column == p->n) {
         p->column = 0;
@@ -66,32 +59,31 @@ LANE_FUNCTION int64_t next_place(lane_place *p) {
 }
 
 /* W = the matrices A [m, n], in rows of `row` vectors; the lanes beyond `count` repeat the last matrix. */
-static inline void to_lanes(const real *const *A, int64_t count, int64_t m, int64_t n, lanes *restrict W, int64_t row) {
+static void to_lanes(const real *const *A, int64_t count, int64_t m, int64_t n, lanes *restrict W, int64_t row) {
     lane_place p = {.n = n, .row = row};
-    lanes block[LANES];
+    lanes block[SYSTEM_LANES];
     int64_t e = 0;
-    for (; e + LANES <= m * n; e += LANES) {
-        for (int64_t l = 0; l < LANES; l++)
+    for (; e + SYSTEM_LANES <= m * n; e += SYSTEM_LANES) {
+        for (int64_t l = 0; l < SYSTEM_LANES; l++)
             memcpy(&block[l], A[l < count ? l : count - 1] + e, sizeof *block);
         transpose_lanes(block);
-        for (int64_t k = 0; k < LANES; k++)
+        for (int64_t k = 0; k < SYSTEM_LANES; k++)
             W[next_place(&p)] = block[k];
     }
     for (; e < m * n; e++) {
         lanes *w = &W[next_place(&p)];
-        for (int64_t l = 0; l < LANES; l++)
+        for (int64_t l = 0; l < SYSTEM_LANES; l++)
             (*w)[l] = A[l < count ? l : count - 1][e];
     }
 }
 
 /* The inverse of to_lanes: A = W for the first `count` matrices. */
-static inline void from_lanes(
-    const lanes *restrict W, int64_t row, int64_t count, int64_t m, int64_t n, real *const *A) {
+static void from_lanes(const lanes *restrict W, int64_t row, int64_t count, int64_t m, int64_t n, real *const *A) {
     lane_place p = {.n = n, .row = row};
-    lanes block[LANES];
+    lanes block[SYSTEM_LANES];
     int64_t e = 0;
-    for (; e + LANES <= m * n; e += LANES) {
-        for (int64_t k = 0; k < LANES; k++)
+    for (; e + SYSTEM_LANES <= m * n; e += SYSTEM_LANES) {
+        for (int64_t k = 0; k < SYSTEM_LANES; k++)
             block[k] = W[next_place(&p)];
         transpose_lanes(block);
         for (int64_t l = 0; l < count; l++)
@@ -104,12 +96,6 @@ static inline void from_lanes(
     }
 }
 
-/* Returns whether `batch` systems of order n with m columns are solved in lanes; if not, loops run along the
- * columns. */
-static inline bool lanes_pay(int64_t batch, int64_t n, int64_t m) {
-    return n <= SMALL_MATRIX && m <= SMALL_COLUMNS && batch >= FEW;
-}
-
 /* The system op(T) X = B in lanes: T in W, B [n, m] in x, in rows of m vectors. */
 typedef struct lane_system {
     const lanes *W;
@@ -117,7 +103,7 @@ typedef struct lane_system {
     bool lower, transposed; /* T is lower; op(T) = T^T */
 } lane_system;
 
-LANE_FUNCTION void substitute(lane_system s, lanes *restrict x) {
+INLINE void substitute(lane_system s, lanes *restrict x) {
     bool down = s.lower != s.transposed;
     for (int64_t step = 0; step < s.n; step++) {
         int64_t k = down ? step : s.n - 1 - step, first = down ? k + 1 : 0, last = down ? s.n : k;
@@ -134,7 +120,7 @@ LANE_FUNCTION void substitute(lane_system s, lanes *restrict x) {
 
 /* x := op(T)^-1 x: each solved row is subtracted from the rows that are not solved yet. Common widths are compile-time
  * constants. */
-LANE_FUNCTION void solve_lanes(lane_system s, lanes *restrict x) {
+INLINE void solve_lanes(lane_system s, lanes *restrict x) {
     const int64_t widths[] = {1, 2, 4, 8};
 #pragma GCC unroll 4
     for (int i = 0; i < 4; i++)
@@ -146,4 +132,18 @@ LANE_FUNCTION void solve_lanes(lane_system s, lanes *restrict x) {
     substitute(s, x);
 }
 
-#endif
+void trsm_small(const triangle *t, const mo_view *T, const mo_view *B, int64_t first) {
+    int64_t n = t->n, m = B->shape[B->ndim - 1], count = min_of(SYSTEM_LANES, matrix_count(B) - first);
+    lanes W[SMALL_MATRIX * (SMALL_MATRIX + 1)], x[SMALL_MATRIX * SMALL_COLUMNS];
+    const real *from[SYSTEM_LANES];
+    real *to[SYSTEM_LANES];
+    for (int64_t l = 0; l < count; l++) {
+        from[l] = (const real *)T->data + batch_offset(B, T, first + l);
+        to[l] = (real *)B->data + (first + l) * n * m;
+    }
+    to_lanes(from, count, n, n, W, lane_row(n));
+    to_lanes((const real *const *)to, count, n, m, x, m);
+    lane_system s = {.W = W, .row = lane_row(n), .n = n, .m = m, .lower = t->lower, .transposed = t->transposed};
+    solve_lanes(s, x);
+    from_lanes(x, m, count, n, m, to);
+}
