@@ -109,14 +109,14 @@ static bool predict_best(mo_link_scorer *scorer, const mo_graph *graph, const li
 bool predict_links(mo_graph *graph, mo_few_shot_options *o, const mo_weights *weights, const link_request *r) {
     mo_link_support given = {0}, asked = {0};
     mo_arrays *fitted = NULL;
-    bool fine = r->readout  ? load_link_readout(r->readout, graph, o, weights, &given, &fitted)
+    bool fine = r->readout  ? mo_link_readout_read(r->readout, graph, o, weights, &given, &fitted) == MO_OK
                 : r->labels ? mo_link_support_read(graph, r->labels, true, &given)
                             : true;
     if (fine && r->pairs && graph->graphs == 1) /* before the long work; a set is refused by the scorer */
         fine = mo_link_support_read(graph, r->pairs, false, &asked);
     phase_begin(!o->notice, "mochi predict: features of %.80s", graph->name);
     mo_link_scorer *scorer = fine ? mo_link_scorer_open(graph, o, weights, given.n ? &given : NULL, fitted) : NULL;
-    fine = scorer && (!r->save || save_link_readout(r->save, graph, o, weights, scorer));
+    fine = scorer && (!r->save || mo_link_readout_write(scorer, graph, o, weights, r->save) == MO_OK);
     phase_begin(!o->notice, "mochi predict: links of %.80s", graph->name);
     fine = fine && (r->best ? predict_best(scorer, graph, r) : predict_pairs(scorer, graph, &asked, r));
     mo_link_scorer_release(scorer);
