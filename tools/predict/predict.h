@@ -57,6 +57,9 @@ const char *true_class(const predictions *p, int64_t id, char number[24]);
 /* The suffixes of a file of predictions, for take_output. */
 #define PREDICTIONS ".csv, .tsv, .jsonl or .npy"
 
+/* Writes an array of n rows, which it releases, and the names of its rows, which are the examples id, beside it.
+ * Returns false on failure. */
+bool write_by_row(mo_tensor *T, const mo_graph *graph, const char *path, const int64_t *id, int64_t n);
 /* Writes the predictions in the format of path's suffix, whole or not at all: .csv, .tsv, .jsonl, or .npy (int64:
  * numbers of the classes, -1 below `least`). path NULL: CSV or JSON lines on standard output. Returns false on failure.
  */

@@ -19,42 +19,17 @@ typedef struct predicted_targets {
     double *value; /* [3, n]: prediction, low, high; low and high NaN: too few targets tell */
 } predicted_targets;
 
-static void put_number(table_file *t, double x) {
-    putc(t->comma, t->out);
-    if (isfinite(x))
-        fprintf(t->out, "%.6g", x);
-}
-
 static bool write_targets(mo_context *ctx, const predicted_targets *p, const target_request *r) {
     table_file t;
-    char number[24];
-    if (r->out && mo_path_ends_with(r->out, ".npy")) {
-        mo_tensor *T = mo_tensor_create_from(ctx, MO_F64, 1, &p->n, p->value);
-        mo_npy_write(T, r->out);
-        mo_tensor_release(T);
-        bool all = p->n == mo_graph_examples(p->graph);
-        return mo_ok(ctx) && mo_row_names_write(p->graph, r->out, all ? NULL : p->id, p->n) == MO_OK;
-    }
-    open_table(&t, r->out);
-    bool lines = r->out ? mo_path_ends_with(r->out, ".jsonl") : r->json;
-    if (!lines)
-        fprintf(t.out, "%s%cprediction%clow%chigh\n", p->what, t.comma, t.comma, t.comma);
+    if (r->out && mo_path_ends_with(r->out, ".npy"))
+        return write_by_row(mo_tensor_create_from(ctx, MO_F64, 1, &p->n, p->value), p->graph, r->out, p->id, p->n);
+    open_table(&t, r->out, r->json);
+    begin_table(&t, (const char *[]){p->what, "prediction", "low", "high"}, 4);
     for (int64_t i = 0; i < p->n; i++) {
-        double low = p->value[p->n + i], high = p->value[2 * p->n + i];
-        if (lines) {
-            const char *name = mo_graph_example_name(p->graph, p->id[i], number);
-            json_t *line =
-                json_pack("{s:o, s:f, s:o, s:o}", p->what, p->graph->names ? json_string(name) : json_integer(p->id[i]),
-                    "prediction", p->value[i], "low", json_number(low), "high", json_number(high));
-            json_dumpf(line, t.out, JSON_COMPACT | JSON_REAL_PRECISION(9));
-            json_decref(line);
-        } else {
-            put_example(&t, p->graph, p->id[i]);
-            put_number(&t, p->value[i]);
-            put_number(&t, low);
-            put_number(&t, high);
-        }
-        putc('\n', t.out);
+        put_example(&t, p->graph, p->id[i]);
+        for (int part = 0; part < 3; part++)
+            put_value(&t, json_number(p->value[part * p->n + i]), "%.6g");
+        end_row(&t);
     }
     return close_table(ctx, &t);
 }

@@ -76,11 +76,12 @@ static bool print_suggestions(const mo_graph *graph, const int64_t *id, int64_t 
 static bool write_suggestions(
     const mo_graph *graph, const char *path, const char *column, const int64_t *id, int64_t n) {
     table_file t;
-    open_table(&t, path);
-    fprintf(t.out, "%s%c%s\n", graph->graphs > 1 ? "graph" : "node", t.comma, column);
+    open_table(&t, path, false);
+    begin_table(&t, (const char *[]){graph->graphs > 1 ? "graph" : "node", column}, 2);
     for (int64_t i = 0; i < n; i++) {
         put_example(&t, graph, id[i]);
-        fprintf(t.out, "%c\n", t.comma);
+        put_text(&t, NULL);
+        end_row(&t);
     }
     return close_table(graph->ctx, &t);
 }
