@@ -117,15 +117,6 @@ const option *option_table(const command_line *line) {
 
 /* ---- values ---- */
 
-static void take_member(
-    const mo_field *f, const char *name, void *options, const char *text, const struct argp_state *state) {
-    char expected[256];
-    json_t *value = json_string(text);
-    if (!mo_field_read(f, value, options))
-        usage_error(state, name, mo_field_expected(f, expected, sizeof expected), text);
-    json_decref(value);
-}
-
 static void take_value(const option *row, void *options, const char *text, const struct argp_state *state) {
     void *field = (char *)options + row->field;
     char name[48];
@@ -141,7 +132,7 @@ static void take_value(const option *row, void *options, const char *text, const
         *(const char **)field = text;
         break;
     case OPTION_WORD:
-        take_member(&word, name, &choice, text, state);
+        parse_member(state, name, &word, text, &choice);
         *(const char **)field = text;
         break;
     case OPTION_NAMES:
@@ -167,7 +158,7 @@ static void take_value(const option *row, void *options, const char *text, const
         row->take(field, text, state);
         break;
     default:
-        take_member(&member, name, options, text, state);
+        parse_member(state, name, &member, text, options);
     }
 }
 
