@@ -337,7 +337,9 @@ static void print_question(const labelling *l, int64_t id, int64_t guess) {
     char number[24];
     print_safely(stdout, mo_graph_example_name(l->graph, id, number));
     putchar('\n');
-    print_example_words(stdout, l->graph, id, l->class_of, l->classes.items);
+    char *words = example_words(l->graph, id, l->class_of, l->classes.items);
+    fputs(words, stdout);
+    free(words);
     for (int i = 0; i < l->classes.count && class_keys[i]; i++) {
         printf("%s%c ", i ? "  " : "   ", class_keys[i]);
         print_safely(stdout, l->classes.items[i]);

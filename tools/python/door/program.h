@@ -1,4 +1,5 @@
-/* tools/python/door/recipes.h - the recipes of `mochi train` (tools/train/recipe.h), for mochi/graphs/recipes.py. */
+/* tools/python/door/program.h - the parts of the program that Python calls: the recipes of `mochi train`
+ * (tools/train/recipe.h), and an example in words (tools/predict/example_words.h). */
 typedef struct names {
     char **items;
     int count;
@@ -18,4 +19,5 @@ void recipe_settle(recipe *r);
 bool recipe_set(recipe *r, const char *key, const char *value, char expected[256]);
 char *recipe_text(const recipe *r);
 void free_names(names *list);
+char *example_words(const mo_graph *graph, int64_t id, const int64_t *class_of, char *const *class_name);
 void free(void *text);
