@@ -128,7 +128,7 @@ static void take_value(const option *row, void *options, const char *text, const
         *(bool *)field = true;
         break;
     case OPTION_TEXT:
-    case OPTION_FOLDER:
+    case OPTION_INPUT:
         *(const char **)field = text;
         break;
     case OPTION_WORD:
@@ -136,6 +136,7 @@ static void take_value(const option *row, void *options, const char *text, const
         *(const char **)field = text;
         break;
     case OPTION_NAMES:
+    case OPTION_INPUTS:
         free_names(field);
         *(names *)field = parse_names(state, name, text);
         if (row->high && ((names *)field)->count > row->high)
@@ -183,7 +184,7 @@ static error_t take_argument(int key, char *text, struct argp_state *state) {
         const option *row = &r->given->table[key - FIRST_KEY];
         r->given->given[key - FIRST_KEY] = true;
         take_value(row, r->options, text, state);
-        if (text && (row->kind == OPTION_TEXT || row->kind == OPTION_NAMES || row->kind >= OPTION_HEAD))
+        if (text && (row->kind == OPTION_INPUT || row->kind == OPTION_INPUTS || row->kind >= OPTION_HEAD))
             note_input(text);
     } else if (key == ARGP_KEY_ARG && r->line->take_word) {
         r->line->take_word(r->options, text, state);

@@ -36,10 +36,10 @@ static const option table[] = {
         .choices = ".safetensors", .not_with = "label",
         .why = "a table's columns are read with all of its rows: add rows to predict to the table, with nothing in its "
                "column of labels, or give arrays"},
-    {OPTION_TEXT, "readout", "FILE", AT(readout), "instead of Z and y: a readout that --save wrote, for --predict",
+    {OPTION_INPUT, "readout", "FILE", AT(readout), "instead of Z and y: a readout that --save wrote, for --predict",
         .needs = "predict", .why = "expected --predict ROWS, which it is for"},
     {OPTION_GROUP, .help = "Predictions:"},
-    {OPTION_TEXT, "predict", "ROWS", AT(predict), "predict the rows of a file", .not_with = "label",
+    {OPTION_INPUT, "predict", "ROWS", AT(predict), "predict the rows of a file", .not_with = "label",
         .why = "a table's own rows without a label are predicted: add those rows to it, and give --out FILE"},
     {OPTION_OUTPUT, "out", "FILE", AT(out),
         "the predictions, as `mochi predict` writes them: .csv, .tsv, .jsonl or .npy (default: CSV on standard "

@@ -49,14 +49,14 @@ typedef struct labelling {
 #define AT(field) offsetof(label_options, field)
 
 static const option table[] = {
-    {OPTION_TEXT, "data", "NAME", AT(data), "a graph, or a set of graphs: a name of `mochi data list`, or a path",
+    {OPTION_INPUT, "data", "NAME", AT(data), "a graph, or a set of graphs: a name of `mochi data list`, or a path",
         .choices = "@graphs"},
     {OPTION_OUTPUT, "labels", "FILE", AT(labels),
         "where the labels are kept, as `mochi predict --labels` reads them: .csv or .tsv; if the file is there, its "
         "labels are taken over (default: DATA.labels.csv in the current folder)",
         .choices = ".csv or .tsv"},
     {OPTION_NAMES, "classes", "NAMES", AT(classes), "the classes, separated by commas; more can be added on the way"},
-    {OPTION_TEXT, "weights", "FILE", AT(few_shot.weights), "weights.safetensors of a run; " SHIPPED_WEIGHTS,
+    {OPTION_INPUT, "weights", "FILE", AT(few_shot.weights), "weights.safetensors of a run; " SHIPPED_WEIGHTS,
         .choices = "best|free"},
     ATTRIBUTES_OPTION(label_options, few_shot.attributes, "as for the weights"),
     KEEPING_OPTIONS(label_options, cache),

@@ -36,12 +36,12 @@ enum { MOST_RARE_CLASSES = 256, LEAST_MEAN = 3 };
 #define ITS_OWN .not_with = "readout", .why = "a saved readout has its own"
 
 static const option table[] = {
-    {OPTION_TEXT, "data", "NAME", AT(data), "a graph, or a set of graphs: a name of `mochi data list`, or a path",
+    {OPTION_INPUT, "data", "NAME", AT(data), "a graph, or a set of graphs: a name of `mochi data list`, or a path",
         .choices = "@graphs"},
     {OPTION_CHOICE, "task", "TASK", AT(task),
         "nc (nodes), gc (graphs) or lp (links); default: nodes of a single graph, graphs of a set",
         .choices = "nc|lp|gc"},
-    {OPTION_TEXT, "labels", "FILE", AT(labels),
+    {OPTION_INPUT, "labels", "FILE", AT(labels),
         "the known labels: CSV or TSV with lines NODE,CLASS, with or without a header (NODE: the name in the data, "
         "or the number from 0; CLASS: any text, empty if unknown), from a file, a pipe or - for standard input, or "
         "several files, separated by commas; or FILE.npy, for each example a whole number, negative if unknown, or a "
@@ -49,7 +49,7 @@ static const option table[] = {
         "CSV or TSV with columns from, to, linked (yes, no) and, optionally, fit "
         "(how many times the fit counts the link; default 1); default: the data's own labels, where others are "
         "unknown"},
-    {OPTION_TEXT, "targets", "FILE", AT(targets),
+    {OPTION_INPUT, "targets", "FILE", AT(targets),
         "real numbers in place of classes: CSV or TSV with lines NODE,TARGET (empty: unknown), or a column with a "
         "target "
         "for each node; predicts the others, with an interval for each; default, in data without labels: targets.csv "
@@ -67,7 +67,7 @@ static const option table[] = {
         "instead of --labels, to try the command: the data's own labels of the first N nodes, or graphs of a set, of "
         "each class",
         1, INT32_MAX, .not_with = "labels", .why = "those are the labels, and none are taken from the data"},
-    {OPTION_TEXT, "pairs", "FILE", AT(pairs),
+    {OPTION_INPUT, "pairs", "FILE", AT(pairs),
         "with --task lp: the pairs of nodes to score, CSV or TSV; the readout is fitted to --labels, or to links of "
         "the graph itself"},
     {OPTION_INT64, "best", "N", AT(best),
@@ -83,7 +83,7 @@ static const option table[] = {
         "save the fit: the state of the readout, its labels, its graph and the digests of weights and data "
         "(safetensors)",
         .choices = ".safetensors", .not_with = "readout", .why = "it is saved already"},
-    {OPTION_TEXT, "readout", "FILE", AT(readout),
+    {OPTION_INPUT, "readout", "FILE", AT(readout),
         "instead of --labels: a fit that --save wrote, for the same weights; gives the same predictions for its data, "
         "byte by byte, and predicts other data of the same columns without a new fit"},
     {OPTION_FLAG, "probabilities", NULL, AT(probabilities), "also the probability of every class"},
@@ -97,7 +97,7 @@ static const option table[] = {
         "instead of predictions: why this node, or graph of a set, is predicted as it is: what each label adds to the "
         "logits, and by which kernel",
         .not_with = "out", .why = "the reasons are printed in place of predictions"},
-    {OPTION_TEXT, "weights", "FILE", AT(few_shot.weights), "weights.safetensors of a run; " SHIPPED_WEIGHTS,
+    {OPTION_INPUT, "weights", "FILE", AT(few_shot.weights), "weights.safetensors of a run; " SHIPPED_WEIGHTS,
         .choices = "best|free"},
     {OPTION_HEAD, "head", "NAME|FILE.so", AT(few_shot.head),
         "readout: " HEADS
@@ -109,7 +109,7 @@ static const option table[] = {
         "auto (default): unless labels left out in turn are then predicted worse, and for 100,000 examples or fewer; "
         "never, for a set of graphs: a prediction reads only that graph and the labelled ones",
         .choices = "no|yes|auto|never"},
-    {OPTION_NAMES, "expert", "ROWS.npy,..", AT(experts),
+    {OPTION_INPUTS, "expert", "ROWS.npy,..", AT(experts),
         "your own feature rows of the nodes, which are compared in addition to those of the weights; the nodes are in "
         "ROWS.names.txt, one per line, if the data has names"},
     ATTRIBUTES_OPTION(predict_options, few_shot.attributes, "as for the weights"),

@@ -21,13 +21,13 @@ typedef struct suggest_options {
 #define AT(field) offsetof(suggest_options, field)
 
 static const option table[] = {
-    {OPTION_TEXT, "data", "NAME", AT(data), "a graph, or a set of graphs: a name of `mochi data list`, or a path",
+    {OPTION_INPUT, "data", "NAME", AT(data), "a graph, or a set of graphs: a name of `mochi data list`, or a path",
         .choices = "@graphs"},
     {OPTION_INT64, "n", "N", AT(n), "how many examples to name, the most useful first (default 20)", 1, INT32_MAX},
-    {OPTION_TEXT, "labels", "FILE", AT(labels),
+    {OPTION_INPUT, "labels", "FILE", AT(labels),
         "the labels known so far, as `mochi predict` reads them: for example the lists of earlier rounds, separated "
         "by commas"},
-    {OPTION_TEXT, "targets", "FILE", AT(targets),
+    {OPTION_INPUT, "targets", "FILE", AT(targets),
         "real targets known so far, as `mochi predict --targets` reads them: the examples are named that most reduce "
         "the "
         "sum of the variances of a ridge's predictions",
@@ -36,7 +36,7 @@ static const option table[] = {
         "a table for `mochi predict --labels`, whose classes you fill in: .csv or .tsv (default: CSV on standard "
         "output)",
         .choices = ".csv or .tsv"},
-    {OPTION_TEXT, "weights", "FILE", AT(few_shot.weights), "weights.safetensors of a run; " SHIPPED_WEIGHTS,
+    {OPTION_INPUT, "weights", "FILE", AT(few_shot.weights), "weights.safetensors of a run; " SHIPPED_WEIGHTS,
         .choices = "best|free"},
     ATTRIBUTES_OPTION(suggest_options, few_shot.attributes, "as for the weights"),
     KEEPING_OPTIONS(suggest_options, cache),
