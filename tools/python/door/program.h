@@ -14,8 +14,8 @@ typedef struct recipe {
     ...;
 } recipe;
 recipe recipe_defaults(int number);
-bool reads_itself(const recipe *r);
 void recipe_settle(recipe *r);
+const char *recipe_refuses(const recipe *r, const char *option);
 bool recipe_set(recipe *r, const char *key, const char *value, char expected[256]);
 char *recipe_text(const recipe *r);
 void free_names(names *list);
