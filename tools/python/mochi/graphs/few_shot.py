@@ -18,7 +18,7 @@ from ..heads import Head
 from ..heads import head as head_of
 from ..tensor import constant, lists_of
 from . import aligned
-from .graph import Graph, graph
+from .graph import Graph, _copied, graph
 from .labelling import label_examples
 from .sources import array_of, number_classes, plain_labels
 
@@ -480,11 +480,6 @@ def _is_graph(source):
 
 def _refitted(model, g, options):
     return model.few_shot(g, **options)
-
-
-def _copied(pointer, n):
-    """An array of int64 of the library, copied."""
-    return np.frombuffer(ffi.buffer(pointer, 8 * n), np.int64).copy()
 
 
 def integers(array: np.ndarray) -> Any:

@@ -11,7 +11,8 @@ from .. import checked, errors
 from .._library import ffi, lib
 from ..tensor import arrays_of
 from . import aligned
-from .few_shot import FewShot, _copied, _is_graph, integers, reals
+from .few_shot import FewShot, _is_graph, integers, reals
+from .graph import _copied
 from .sources import array_of, is_missing
 
 TRANSFORMS = ("auto", "none", "log")  # as mo_target_transform
