@@ -26,7 +26,7 @@ typedef struct embed_options {
 #define AT(field) offsetof(embed_options, field)
 
 static const option table[] = {
-    {OPTION_TEXT, "weights", "FILE", AT(weights),
+    {OPTION_INPUT, "weights", "FILE", AT(weights),
         "a run's weights.safetensors; " SHIPPED_WEIGHTS "; none: no encoder, the features of one hop",
         .choices = "best|free|none"},
     {OPTION_ENCODER, "encoder", "FILE.so", AT(encoder), "your own encoder, with which the weights were trained"},
@@ -34,7 +34,7 @@ static const option table[] = {
         "refuse weights of another recipe: best, paper, paper++ or released; a file without mochi's metadata, as the "
         "released program writes it, counts as released",
         .choices = RECIPES},
-    {OPTION_TEXT, "data", "NAME", AT(data), "a graph: a name of `mochi data list`, or a path", .choices = "@graphs"},
+    {OPTION_INPUT, "data", "NAME", AT(data), "a graph: a name of `mochi data list`, or a path", .choices = "@graphs"},
     {OPTION_OUTPUT, "out", "Z.npy", AT(out),
         "the file to write: float32 [nodes, d], or [graphs, d] for a set of graphs; if the rows have names, they are "
         "written beside it, to Z.names.txt",

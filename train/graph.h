@@ -58,8 +58,9 @@ struct mo_graph {
     uint64_t hash[2];                 /* XXH3-128 of the content */
 };
 
-/* Returns whether mo_graph_open finds a file for that name or path. */
+/* Returns whether mo_graph_open finds a file for that name or path. mo_graph_locate also writes where. */
 MO_API bool mo_graph_exists(const char *name_or_path);
+MO_API bool mo_graph_locate(const char *name_or_path, char *path, size_t bytes);
 MO_API bool mo_graph_has_edge(const mo_graph *graph, int64_t u, int64_t v);
 MO_API bool mo_graph_has_task(
     const mo_graph *graph, mo_task task); /* nc: labelled single graph; lp: single graph; gc: labelled set */

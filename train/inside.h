@@ -164,19 +164,8 @@ MO_API mo_code mo_compare_models(const mo_pool *pool, mo_model *const models[2],
  * may change; NULL: reads those of the options. */
 MO_API mo_few_shot *mo_few_shot_open_as(
     mo_graph *graph, mo_task task, const mo_few_shot_options *options, const mo_weights *weights);
-/* mo_few_shot_save adds the fit to the arrays of a file: its state, and what was found by leaving labels out.
- * mo_few_shot_restore takes such a fit in place of fitting; id and label [n] are those of the fit (label NULL: its
- * targets are among the arrays as "target"), and the object is of the same weights, data and options, with transductive
- * ON or OFF as the fit had chosen. It then gives the same bits. Both return the status. */
+/* Adds the fit to the arrays of a file: its state, and what was found by leaving labels out. Returns the status. */
 MO_API mo_code mo_few_shot_save(mo_few_shot *f, mo_arrays *arrays);
-MO_API mo_code mo_few_shot_restore(
-    mo_few_shot *f, const int64_t *id, const int64_t *label, int64_t n, const mo_arrays *arrays);
-/* As mo_few_shot_restore, for a fit of another graph: old [n] are the examples' numbers in the file, id [n] those in
- * this one (mo_graph_beside). Nothing is fitted again: features and kernels are this graph's, the weights of the
- * labelled examples are the fit's. A refit on all examples (transductive) is left out. Raises for a head that is no
- * mixture of kernels, and if the kernels are others. Returns the status. */
-MO_API mo_code mo_few_shot_move(
-    mo_few_shot *f, const int64_t *old, const int64_t *id, const int64_t *label, int64_t n, const mo_arrays *arrays);
 /* The graph that mo_few_shot_save has put into the arrays of a file; NULL if there is none (it has over 2^26 edges and
  * attributes), or on failure. */
 MO_API mo_graph *mo_graph_kept(const mo_arrays *arrays, const char *path);

@@ -3,8 +3,7 @@
  * float32, odd: float64); then arrays, each a byte for its name, a byte each for its two sizes, and its numbers,
  * sixteenths of a signed byte (-128: infinity). */
 #include "fuzz_files.h"
-#include "tools/fit/fit.h"
-#include "train/inside.h"
+#include "train/saved_readout.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -81,7 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fuzz_path(&folder, "kept.safetensors", path);
     mo_row_readout r = {0};
     if (write_file(ctx, data, size, path)) {
-        bool read = load_row_readout(ctx, path, NULL, &r);
+        bool read = mo_row_readout_read(ctx, path, NULL, &r) == MO_OK;
         fuzz_check_status(ctx, read);
         if (read)
             apply(ctx, &r);

@@ -615,7 +615,7 @@ def test_a_readout_is_kept_scored_and_a_table(tmp_path):
         mochi.load("best").few_shot("karate", readout=path)
     with pytest.raises(mochi.InvalidError, match="has its own labels"):
         mochi.load("best").few_shot(g, labels, readout=path)
-    with pytest.raises(mochi.FormatError, match="mochi readout 3 of examples"):
+    with pytest.raises(mochi.FormatError, match="mochi predict --save`, found a readout of logits"):
         mochi.head("ridge").fitted(np.eye(4), np.repeat(np.eye(2), 2, axis=0)).save(path)
         mochi.load("best").few_shot(g, readout=path)
 

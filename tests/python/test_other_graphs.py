@@ -31,6 +31,19 @@ def without(rings, lost):
     return small, {v: X[v] for v in lost}, [e for e in edges if set(e) & set(lost)]
 
 
+def test_a_saved_fit_opens_on_the_same_graph_with_its_columns_in_another_order(model, tmp_path):
+    table = pytest.importorskip("pandas").DataFrame({"a": np.arange(12.0) % 5, "b": np.arange(12.0) ** 2 % 7}, [f"v{i}" for i in range(12)])
+    edges = [(f"v{i}", f"v{(i + 1) % 12}") for i in range(12)]
+    g, other = (mochi.graph(edges, x=x, nodes=list(table.index)) for x in (table, table[["b", "a"]]))
+    fit = model.few_shot(g, {f"v{i}": "ab"[i > 5] for i in range(0, 12, 2)}, transductive=False)
+    fit.save(tmp_path / "r.safetensors")
+    again = model.few_shot(other, readout=tmp_path / "r.safetensors")
+    np.testing.assert_array_equal(again.predict_proba(), fit.predict_proba())
+    assert again.labelled.tolist() == fit.labelled.tolist()
+    with pytest.raises(mochi.InvalidError, match="of other data than"):
+        model.few_shot(g.grown({"v12": [1.0, 2.0]}, [["v12", "v0"]]), readout=tmp_path / "r.safetensors")
+
+
 LOST = ["v5", "v20", "v45", "v70"]
 
 

@@ -169,10 +169,11 @@ def test_wrong_arguments_say_so(tmp_path):
             mochi.train(tmp_path / "run", progress=False, **{**SMALL, **wrong})
     best, paper = {"recipe": "best"}, {"recipe": "paper", "dim": 8}
     for without_effect, message in (
-        ({**best, "layers": 2}, "layers has no effect"), ({**best, "dropout": 0.5}, "dropout has no effect"),
-        ({**best, "lam": 2.0}, "lam has no effect"), ({**best, "temperature": "embed"}, "temperature has no effect"),
-        ({**paper, "lam": 2.0, "head": "prototype_inner"}, "lam has no effect"), ({**paper, "lam": -1}, "lam is -1"),
-        ({**paper, "lam": float("nan")}, "lam is nan"), ({**best, "lr": 0.01, "lr_min": 0.1}, "lr_min is 0.1"),
+        ({**best, "layers": 2}, "layers is 2: the recipe best has its own encoder"), ({**best, "dropout": 0.5}, "dropout is 0.5: "),
+        ({**best, "lam": 2.0}, "name another head or recipe"), ({**best, "temperature": "embed"}, "temperature is 'embed': "),
+        ({**paper, "lam": 2.0, "head": "prototype_inner"}, "no parameter of that name"), ({**paper, "lam": -1}, "lam is -1"),
+        ({**paper, "lam": 0}, "lam is 0: expected a number above 0"),
+        ({**paper, "lam": float("nan")}, "lam is nan"), ({**best, "lr": 0.01, "lr_min": 0.1}, "lr_min is 0.1: expected at most the rate of lr"),
         ({**best, "lr_min": float("inf")}, "lr_min is inf"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=message):

@@ -35,6 +35,9 @@ _Noreturn void refuse_command_line(const struct argp_state *state, int code, con
 void usage_error(const struct argp_state *state, const char *option, const char *expected, const char *found);
 /* Returns the name that is nearest to a misspelt word, or NULL if none is near. NULLs among the names are skipped. */
 const char *nearest_name(const char *word, const char *const *names, int n);
+/* Reads a member of a struct (tensor/files/fields.h). */
+void parse_member(
+    const struct argp_state *state, const char *option, const mo_field *f, const char *text, void *options);
 int64_t parse_integer(const struct argp_state *state, const char *option, const char *text, int64_t low, int64_t high);
 /* text: "4G", "500M" or a plain number of bytes. */
 int64_t parse_bytes(const struct argp_state *state, const char *option, const char *text);

@@ -117,15 +117,6 @@ const option *option_table(const command_line *line) {
 
 /* ---- values ---- */
 
-static void take_member(
-    const mo_field *f, const char *name, void *options, const char *text, const struct argp_state *state) {
-    char expected[256];
-    json_t *value = json_string(text);
-    if (!mo_field_read(f, value, options))
-        usage_error(state, name, mo_field_expected(f, expected, sizeof expected), text);
-    json_decref(value);
-}
-
 static void take_value(const option *row, void *options, const char *text, const struct argp_state *state) {
     void *field = (char *)options + row->field;
     char name[48];
@@ -137,14 +128,15 @@ static void take_value(const option *row, void *options, const char *text, const
         *(bool *)field = true;
         break;
     case OPTION_TEXT:
-    case OPTION_FOLDER:
+    case OPTION_INPUT:
         *(const char **)field = text;
         break;
     case OPTION_WORD:
-        take_member(&word, name, &choice, text, state);
+        parse_member(state, name, &word, text, &choice);
         *(const char **)field = text;
         break;
     case OPTION_NAMES:
+    case OPTION_INPUTS:
         free_names(field);
         *(names *)field = parse_names(state, name, text);
         if (row->high && ((names *)field)->count > row->high)
@@ -167,7 +159,7 @@ static void take_value(const option *row, void *options, const char *text, const
         row->take(field, text, state);
         break;
     default:
-        take_member(&member, name, options, text, state);
+        parse_member(state, name, &member, text, options);
     }
 }
 
@@ -192,7 +184,7 @@ static error_t take_argument(int key, char *text, struct argp_state *state) {
         const option *row = &r->given->table[key - FIRST_KEY];
         r->given->given[key - FIRST_KEY] = true;
         take_value(row, r->options, text, state);
-        if (text && (row->kind == OPTION_TEXT || row->kind == OPTION_NAMES || row->kind >= OPTION_HEAD))
+        if (text && (row->kind == OPTION_INPUT || row->kind == OPTION_INPUTS || row->kind >= OPTION_HEAD))
             note_input(text);
     } else if (key == ARGP_KEY_ARG && r->line->take_word) {
         r->line->take_word(r->options, text, state);

@@ -19,11 +19,12 @@ typedef enum option_kind {
     OPTION_GROUP = 32,                   /* a heading of --help, the field `help`; not an option */
     OPTION_FIELDS,  /* every member in `fields` that has a meaning, as an option or group of its own */
     OPTION_FLAG,    /* bool; the option takes no value */
-    OPTION_TEXT,    /* const char *, borrowed from the command line; it may name an input, as those of NAMES, HEAD,
-                     * ENCODER and OTHER may */
-    OPTION_FOLDER,  /* const char *, borrowed too: a folder where the program keeps files, never an input */
+    OPTION_TEXT,    /* const char *, borrowed from the command line */
+    OPTION_INPUT,   /* const char *, borrowed too: what the command reads, a file, a graph or a list of these; inputs
+                     * also are the values of INPUTS, HEAD, ENCODER and OTHER, and the words beside the options */
     OPTION_WORD,    /* const char *, one of `choices`, borrowed from the command line */
     OPTION_NAMES,   /* names, owned; separated by commas; unless `high` is 0, at most `high` names */
+    OPTION_INPUTS,  /* as NAMES, of files or graphs */
     OPTION_BYTES,   /* int64_t: "4G" */
     OPTION_OUTPUT,  /* const char *: a file to write, with a suffix of `choices`; without choices a folder */
     OPTION_HEAD,    /* const mo_head * */
@@ -37,8 +38,8 @@ typedef struct option_row {
     size_t field;             /* offset in the command's options */
     const char *help;
     double low, high;
-    const char *choices;          /* separated by |; OPTION_TEXT, OPTION_NAMES and OPTION_OTHER use them for completion
-                                   * only: "@graphs" */
+    const char *choices; /* separated by |; OPTION_INPUT, OPTION_INPUTS and OPTION_OTHER use them for completion
+                          * only: "@graphs" */
     const char *needs, *not_with; /* an option without which, or with which, this one has no effect */
     const char *why;              /* the sentence that explains `needs` or `not_with` */
     void (*take)(void *field, const char *text, const struct argp_state *state);
@@ -144,7 +145,7 @@ void take_memory(void *unused, const char *text, const struct argp_state *state)
         "stacks for which it, or the free memory, is too small become files in --cache (default: no bound)",           \
         .take = take_memory},                                                                                          \
         EXPAND_OPTION, {                                                                                               \
-        OPTION_FOLDER, "cache", "DIR", offsetof(T, c), "save computed features in this folder (default $MOCHI_CACHE)"  \
+        OPTION_TEXT, "cache", "DIR", offsetof(T, c), "save computed features in this folder (default $MOCHI_CACHE)"    \
     }
 /* What the features are made of; f: mo_attributes. */
 #define ATTRIBUTES_OPTION(T, f, by_default)                                                                            \

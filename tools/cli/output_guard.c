@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -109,45 +108,30 @@ static bool is_at(const output *o, const char *path) {
     return S_ISDIR(st.st_mode) ? is_same(&st, &o->folder) && is_read_in_folder(o->name) : is_same(&st, &o->file);
 }
 
-typedef struct known_graph {
-    const output *output;
-    const char *name;
-    bool found;
-} known_graph;
-
-static void look_at_graph(const char *name, const char *path, bool embedded, void *state) {
-    known_graph *k = state;
-    (void)embedded;
-    k->found |= strcasecmp(name, k->name) == 0 && is_at(k->output, path);
-}
-
 /* Whether a word names the output, as a path or as the name of a graph that is stored there. */
-static bool is_of_word(const output *o, mo_context *ctx, const char *word) {
-    known_graph k = {.output = o, .name = word, .found = is_at(o, word)};
-    if (!k.found)
-        mo_graph_list(ctx, look_at_graph, &k);
-    return k.found;
+static bool is_of_word(const output *o, const char *word) {
+    char path[PATH_MAX];
+    return is_at(o, word) || (mo_graph_locate(word, path, sizeof path) && is_at(o, path));
 }
 
 /* Whether a word, one part of a list (a,b), or FILE in FILE:NAME names the output. */
-static bool is_of_list(const output *o, mo_context *ctx, const char *word) {
+static bool is_of_list(const output *o, const char *word) {
     char *copy = needed(strdup(word)), *rest = copy, *part;
-    bool found = is_of_word(o, ctx, word);
+    bool found = is_of_word(o, word);
     while (!found && (part = strsep(&rest, ","))) {
         char *colon = strrchr(part, ':');
-        found = is_of_word(o, ctx, part);
+        found = is_of_word(o, part);
         if (colon && !found) {
             *colon = '\0';
-            found = is_of_word(o, ctx, part);
+            found = is_of_word(o, part);
         }
     }
     free(copy);
     return found;
 }
 
-/* Ends the program because `word` reads or writes the output too. Releases ctx first, which may be NULL. */
-static _Noreturn void refuse_output(const output *o, const char *command, const char *word, mo_context *ctx) {
-    mo_context_release(ctx);
+/* Ends the program because `word` reads or writes the output too. */
+static _Noreturn void refuse_output(const output *o, const char *command, const char *word) {
     fprintf(stderr, "%s: %s: expected another file than %s, which would be lost, found '%s'\n", command, o->option,
         strcmp(word, "-") ? word : "standard input", o->word);
     exit(EXIT_USAGE);
@@ -161,25 +145,20 @@ static bool is_output(const char *value) {
 }
 
 void check_outputs(const char *command) {
-    mo_context *ctx = NULL;
     for (int i = 0; i < n_outputs; i++) {
         output *o = &outputs[i];
         const char *why = find_output(o);
         if (why && ranks_global() == 0) { /* only rank 0 writes */
             fprintf(stderr, "%s: %s: '%s': %s%s%s\n", command, o->option, o->word, why, errno ? ": " : "",
                 errno ? strerror(errno) : "");
-            mo_context_release(ctx);
             exit(EXIT_FAILED);
         }
         for (const output *p = outputs; p < o; p++)
             if ((is_same(&o->folder, &p->folder) && strcmp(o->name, p->name) == 0) ||
                 (o->exists && p->exists && is_same(&o->file, &p->file)))
-                refuse_output(o, command, p->word, ctx);
-        if (o->exists && !ctx && !(ctx = open_context(1)))
-            exit(EXIT_FAILED);
+                refuse_output(o, command, p->word);
         for (int k = 0; o->exists && k < arrlen(inputs); k++)
-            if (!is_output(inputs[k]) && is_of_list(o, ctx, inputs[k]))
-                refuse_output(o, command, inputs[k], ctx);
+            if (!is_output(inputs[k]) && is_of_list(o, inputs[k]))
+                refuse_output(o, command, inputs[k]);
     }
-    mo_context_release(ctx);
 }

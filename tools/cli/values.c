@@ -2,9 +2,6 @@
 #include "tools/cli/command.h"
 #include "tools/cli/memory.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -57,41 +54,25 @@ const char *nearest_name(const char *word, const char *const *names, int n) {
     return near;
 }
 
-/* Reads the integer at the start of text; returns false if there is none or it does not fit. */
-static bool scan_integer(const char *text, const char **end, int64_t *value) {
-    char *stop;
-    errno = 0;
-    long long v = strtoll(text, &stop, 10);
-    *end = stop;
-    *value = v;
-    return stop != text && errno == 0 && strchr("0123456789-", *text);
+void parse_member(
+    const struct argp_state *state, const char *option, const mo_field *f, const char *text, void *options) {
+    char expected[256];
+    json_t *value = json_string(text);
+    if (!mo_field_read(f, value, options))
+        usage_error(state, option, mo_field_expected(f, expected, sizeof expected), text);
+    json_decref(value);
 }
 
 int64_t parse_integer(const struct argp_state *state, const char *option, const char *text, int64_t low, int64_t high) {
-    const char *end;
-    int64_t value;
-    if (scan_integer(text, &end, &value) && *end == '\0' && value >= low && value <= high)
-        return value;
-    char expected[96];
-    if (high == INT64_MAX)
-        snprintf(expected, sizeof expected, "an integer of at least %" PRId64, low);
-    else
-        snprintf(expected, sizeof expected, "an integer from %" PRId64 " to %" PRId64, low, high);
-    usage_error(state, option, expected, text);
-    return low;
-}
-
-/* Reads text as one finite number. */
-static bool scan_real(const char *text, double *value) {
-    char *end;
-    *value = strtod(text, &end);
-    return end != text && *end == '\0' && isfinite(*value);
+    const mo_field f = {MO_FIELD_INT64, .low = (double)low, .high = (double)high};
+    int64_t value = low;
+    parse_member(state, option, &f, text, &value);
+    return value;
 }
 
 double parse_positive(const struct argp_state *state, const char *option, const char *text) {
-    double value;
-    if (!scan_real(text, &value) || value <= 0)
-        usage_error(state, option, "a number above 0", text);
+    double value = 0;
+    parse_member(state, option, &(mo_field){MO_FIELD_POSITIVE}, text, &value);
     return value;
 }
 

@@ -16,14 +16,13 @@
  * Examples that fill up the support of a small class appear repeatedly. */
 static void write_list(const mo_graph *graph, const char *path, const char *header, const int64_t *id, int64_t n) {
     table_file t;
-    open_table(&t, path);
-    fprintf(t.out, "%s,label\n", header);
+    open_table(&t, path, false);
+    begin_table(&t, (const char *[]){header, "label"}, 2);
     for (int64_t i = 0; i < n; i++) {
         char number[24];
         put_example(&t, graph, id[i]);
-        putc(t.comma, t.out);
-        put_field(&t, mo_graph_class_name(graph, graph->label[id[i]], number));
-        putc('\n', t.out);
+        put_text(&t, mo_graph_class_name(graph, graph->label[id[i]], number));
+        end_row(&t);
     }
     close_table(graph->ctx, &t);
 }
@@ -47,8 +46,12 @@ static void put_link(table_file *t, const mo_links *links, int64_t number, int64
     bool linked = number < links->n_positive;
     int64_t *const *end = linked ? links->positive : links->negative;
     int64_t i = linked ? number : number - links->n_positive;
-    fprintf(t->out, "%" PRId64 ",%" PRId64 ",%s", end[0][i], end[1][i], linked ? "yes" : "no");
-    fprintf(t->out, fit < 0 ? "\n" : ",%" PRId64 "\n", fit);
+    put_value(t, json_integer(end[0][i]), NULL);
+    put_value(t, json_integer(end[1][i]), NULL);
+    put_value(t, json_boolean(linked), NULL);
+    if (fit >= 0)
+        put_value(t, json_integer(fit), NULL);
+    end_row(t);
 }
 
 /* Writes all pairs outside the test set. Column `fit`: how often the support holds the pair; 0: the readout is not
@@ -61,8 +64,8 @@ static void write_link_support(const mo_source *source, const mo_plan *plan, con
         fit[plan->query_pair[i]] = -1;
     for (int64_t i = 0; i < plan->n_support; i++)
         fit[plan->support_pair[i]]++;
-    open_table(&t, path);
-    fputs("from,to,linked,fit\n", t.out);
+    open_table(&t, path, false);
+    begin_table(&t, (const char *[]){"from", "to", "linked", "fit"}, 4);
     for (int64_t i = 0; i < n; i++)
         if (fit[i] >= 0)
             put_link(&t, links, i, fit[i]);
@@ -76,8 +79,8 @@ static void write_link_draw(const mo_source *source, const mo_plan *plan, const 
     snprintf(path, sizeof path, "%s.support.csv", stem);
     write_link_support(source, plan, path);
     snprintf(path, sizeof path, "%s.test.csv", stem);
-    open_table(&t, path);
-    fputs("from,to,linked\n", t.out);
+    open_table(&t, path, false);
+    begin_table(&t, (const char *[]){"from", "to", "linked"}, 3);
     for (int64_t i = 0; i < plan->n_query; i++)
         put_link(&t, source->links, plan->query_pair[i], -1);
     close_table(source->graph->ctx, &t);

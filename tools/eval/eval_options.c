@@ -56,7 +56,7 @@ static void take_eval_pool(void *options, const char *text, const struct argp_st
 
 static const option table[] = {
     {OPTION_GROUP, .help = "Weights and heads"},
-    {OPTION_NAMES, "weights", "FILES", AT(weights),
+    {OPTION_INPUTS, "weights", "FILES", AT(weights),
         "weights.safetensors of a run (or converted released weights), or several of them, separated by commas, each a "
         "column named by its recipe, with the baselines of the first; " SHIPPED_WEIGHTS "; random: "
         "an untrained encoder; none: baselines without an encoder",
@@ -87,12 +87,12 @@ static const option table[] = {
         "predicted no worse, as in `mochi predict`. Default no",
         .choices = "no|yes|auto"},
     {OPTION_GROUP, .help = "Data and protocol"},
-    {OPTION_TEXT, "suite", "SUITE|FILE.suite", AT(suite),
+    {OPTION_INPUT, "suite", "SUITE|FILE.suite", AT(suite),
         "data sets, tasks, shots, heads and protocol in place of the options below: paper, paper-offline (the "
         "part available offline), or a file of that form (train/README.md). Missing data sets are listed as "
         "not run",
         .choices = "paper|paper-offline"},
-    {OPTION_NAMES, "data", "NAMES", AT(data), "graphs, separated by commas (default: the embedded held-out graphs)",
+    {OPTION_INPUTS, "data", "NAMES", AT(data), "graphs, separated by commas (default: the embedded held-out graphs)",
         .choices = "@graphs", .not_with = "suite", .why = NAMED_BY_SUITE},
     {OPTION_CHOICE, "task", "TASK", AT(task),
         "only this task: nc (nodes), lp (links) or gc (graphs) (default: all that a graph allows); or real targets of "

@@ -16,7 +16,7 @@ typedef struct explain_options {
 } explain_options;
 
 static const option table[] = {
-    {OPTION_TEXT, "matrix", "FILE", offsetof(explain_options, numbers.matrix),
+    {OPTION_INPUT, "matrix", "FILE", offsetof(explain_options, numbers.matrix),
         "your own numbers for the topic's first matrix: rows of a CSV or text file, or .npy, at most 8 x 8"},
     {OPTION_INT64, "n", "N", offsetof(explain_options, numbers.n),
         "size of the matrices, 2 to 7, with random numbers (default: the topic's own numbers)", 2, MOST_N - 1,

@@ -36,10 +36,10 @@ static const option table[] = {
         .choices = ".safetensors", .not_with = "label",
         .why = "a table's columns are read with all of its rows: add rows to predict to the table, with nothing in its "
                "column of labels, or give arrays"},
-    {OPTION_TEXT, "readout", "FILE", AT(readout), "instead of Z and y: a readout that --save wrote, for --predict",
+    {OPTION_INPUT, "readout", "FILE", AT(readout), "instead of Z and y: a readout that --save wrote, for --predict",
         .needs = "predict", .why = "expected --predict ROWS, which it is for"},
     {OPTION_GROUP, .help = "Predictions:"},
-    {OPTION_TEXT, "predict", "ROWS", AT(predict), "predict the rows of a file", .not_with = "label",
+    {OPTION_INPUT, "predict", "ROWS", AT(predict), "predict the rows of a file", .not_with = "label",
         .why = "a table's own rows without a label are predicted: add those rows to it, and give --out FILE"},
     {OPTION_OUTPUT, "out", "FILE", AT(out),
         "the predictions, as `mochi predict` writes them: .csv, .tsv, .jsonl or .npy (default: CSV on standard "
@@ -196,11 +196,12 @@ static bool print_fit_object(const mo_row_readout *r) {
 static bool use_fit(mo_context *ctx, const fit_options *o, const mo_embeddings *E, const mo_graph *table) {
     mo_row_readout r = {0};
     const mo_candidate c = row_candidate(&o->in, 0);
-    bool fine = E ? mo_row_readout_fit(E, &c, NULL, o->in.fit.tune, &r) == MO_OK
-                  : load_row_readout(ctx, o->readout, is_given(&o->given, "head") ? o->in.heads[0] : NULL, &r);
+    bool fine =
+        E ? mo_row_readout_fit(E, &c, NULL, o->in.fit.tune, &r) == MO_OK
+          : mo_row_readout_read(ctx, o->readout, is_given(&o->given, "head") ? o->in.heads[0] : NULL, &r) == MO_OK;
     if (fine && E && !o->in.quiet && !o->json)
         print_fit_summary(&r, o);
-    fine = fine && (!o->json || print_fit_object(&r)) && (!o->save || save_row_readout(ctx, o->save, &r)) &&
+    fine = fine && (!o->json || print_fit_object(&r)) && (!o->save || mo_row_readout_write(&r, o->save) == MO_OK) &&
            (!o->predict || predict_file(ctx, o, &r)) && (!table || predict_unlabelled(ctx, o, &r, table));
     mo_row_readout_release(&r);
     return fine;

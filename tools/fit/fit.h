@@ -15,11 +15,4 @@ typedef struct fit_options {
     given_options given;
 } fit_options;
 
-/* ---- fit_readout.c ---- */
-
-/* Writes a readout: its state, and the head and its settings as metadata. Returns false on failure. */
-bool save_row_readout(mo_context *ctx, const char *path, const mo_row_readout *r);
-/* Reads a readout; release r even on failure. Returns false on failure. */
-bool load_row_readout(mo_context *ctx, const char *path, const mo_head *own, mo_row_readout *r);
-
 #endif

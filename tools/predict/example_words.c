@@ -1,5 +1,6 @@
 /* tools/predict/example_words.c - a node, or a graph of a set, in words. */
 #include "tools/predict/example_words.h"
+#include "tools/cli/memory.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -77,12 +78,17 @@ static void print_neighbours(
     putc('\n', out);
 }
 
-void print_example_words(FILE *out, const mo_graph *g, int64_t id, const int64_t *class_of, char *const *class_name) {
-    if (g->graphs > 1) {
-        int64_t a = g->graph_offset[id], b = g->graph_offset[id + 1];
+char *example_words(const mo_graph *g, int64_t id, const int64_t *class_of, char *const *class_name) {
+    char *text = NULL;
+    size_t bytes;
+    FILE *out = open_text(&text, &bytes);
+    int64_t a = g->graphs > 1 ? g->graph_offset[id] : 0, b = g->graphs > 1 ? g->graph_offset[id + 1] : 0;
+    if (g->graphs > 1)
         fprintf(out, "   %" PRId64 " nodes, %" PRId64 " edges\n", b - a, (g->row_pointer[b] - g->row_pointer[a]) / 2);
-        return;
+    else {
+        print_attributes(out, g, id);
+        print_neighbours(out, g, id, class_of, class_name);
     }
-    print_attributes(out, g, id);
-    print_neighbours(out, g, id, class_of, class_name);
+    close_text(out, &text);
+    return text;
 }

@@ -49,14 +49,14 @@ typedef struct labelling {
 #define AT(field) offsetof(label_options, field)
 
 static const option table[] = {
-    {OPTION_TEXT, "data", "NAME", AT(data), "a graph, or a set of graphs: a name of `mochi data list`, or a path",
+    {OPTION_INPUT, "data", "NAME", AT(data), "a graph, or a set of graphs: a name of `mochi data list`, or a path",
         .choices = "@graphs"},
     {OPTION_OUTPUT, "labels", "FILE", AT(labels),
         "where the labels are kept, as `mochi predict --labels` reads them: .csv or .tsv; if the file is there, its "
         "labels are taken over (default: DATA.labels.csv in the current folder)",
         .choices = ".csv or .tsv"},
     {OPTION_NAMES, "classes", "NAMES", AT(classes), "the classes, separated by commas; more can be added on the way"},
-    {OPTION_TEXT, "weights", "FILE", AT(few_shot.weights), "weights.safetensors of a run; " SHIPPED_WEIGHTS,
+    {OPTION_INPUT, "weights", "FILE", AT(few_shot.weights), "weights.safetensors of a run; " SHIPPED_WEIGHTS,
         .choices = "best|free"},
     ATTRIBUTES_OPTION(label_options, few_shot.attributes, "as for the weights"),
     KEEPING_OPTIONS(label_options, cache),
@@ -162,15 +162,14 @@ static int64_t count_labels(const labelling *l) {
  * the order of the nodes; the old file is replaced when the new one is complete. */
 static bool save_labels(const labelling *l) {
     table_file t;
-    open_table(&t, l->options->labels);
-    fprintf(t.out, "%s%clabel\n", l->what, t.comma);
+    open_table(&t, l->options->labels, false);
+    begin_table(&t, (const char *[]){l->what, "label"}, 2);
     for (int c = 0; c < l->classes.count; c++)
         for (int64_t i = 0; i < l->examples; i++)
             if (l->class_of[i] == c) {
                 put_example(&t, l->graph, i);
-                putc(t.comma, t.out);
-                put_field(&t, l->classes.items[c]);
-                putc('\n', t.out);
+                put_text(&t, l->classes.items[c]);
+                end_row(&t);
             }
     return close_table(l->ctx, &t);
 }
@@ -202,45 +201,30 @@ static int64_t class_number(labelling *l, const char *text) {
     return l->classes.count - 1;
 }
 
-/* Whether the file is there with a label in it. Raises if it is no file that this command may replace. */
-static bool has_labels(labelling *l) {
+/* Takes the classes of the file in their order, which is that of their keys. Returns whether it has a label. Raises if
+ * it is no file that this command may replace. */
+static bool take_keys(labelling *l) {
     const char *path = l->options->labels;
-    FILE *file = fopen(path, "r");
-    char *line = NULL, expected[2][16];
-    size_t room = 0;
-    bool labels = false;
-    snprintf(expected[0], sizeof *expected, "%s,label", l->what);
-    snprintf(expected[1], sizeof *expected, "%s\tlabel", l->what);
-    for (int64_t n = 0; file && getline(&line, &room, file) > 0; n++) {
-        line[strcspn(line, "\r\n")] = 0;
-        if (n == 0 && strcmp(line, expected[0]) != 0 && strcmp(line, expected[1]) != 0) {
-            mo_fail(l->ctx, MO_FORMAT,
-                "%s:1: expected the header %s, of a file that `mochi label` or `mochi suggest` has written and that "
-                "may "
-                "be replaced, found '%.60s'; name another file (--labels)",
-                path, expected[0], line);
-            break;
-        }
-        size_t length = strlen(line);
-        labels |= n > 0 && length && line[length - 1] != ',' && line[length - 1] != '\t';
-    }
-    if (!file && errno != ENOENT)
-        mo_fail(l->ctx, MO_IO, "%s: %s", path, strerror(errno));
-    free(line);
-    if (file)
-        fclose(file);
-    return labels && mo_ok(l->ctx);
-}
-
-/* Takes the classes in the order of the file, which is that of their keys. */
-static void take_keys(labelling *l) {
     mo_table row;
-    bool header = true;
-    if (mo_table_open(&row, l->ctx, l->options->labels, MO_TABLE_CSV))
-        for (; mo_table_next(&row); header = false)
-            if (!header && row.n > 1 && *row.field[1])
-                class_number(l, row.field[1]);
+    bool labels = false;
+    if (access(path, F_OK) != 0 && errno == ENOENT)
+        return false;
+    if (mo_table_open(&row, l->ctx, path, MO_TABLE_CSV))
+        while (mo_table_next(&row)) {
+            if (row.row == 0 &&
+                (row.n != 2 || strcmp(row.field[0], l->what) != 0 || strcmp(row.field[1], "label") != 0))
+                mo_fail(l->ctx, MO_FORMAT,
+                    "%s:1: expected the header %s,label, of a file that `mochi label` or `mochi suggest` has written "
+                    "and that may be replaced, found '%.60s'; name another file (--labels)",
+                    path, l->what, row.field[0]);
+            if (row.row > 0 && (row.n != 2 || *row.field[1])) {
+                labels = true;
+                if (row.n == 2)
+                    class_number(l, row.field[1]);
+            }
+        }
     mo_table_close(&row);
+    return labels && mo_ok(l->ctx);
 }
 
 static void take_labels(labelling *l, const mo_labels *known) {
@@ -277,9 +261,8 @@ static bool take_known_labels(labelling *l) {
     int64_t own = 0;
     for (int64_t i = 0; i < l->graph->n_labels; i++)
         own += l->graph->label[i] >= 0;
-    if (has_labels(l)) {
+    if (take_keys(l)) {
         if (read_known(l->graph, l->options->labels, &known)) {
-            take_keys(l);
             take_labels(l, &known);
             if (own > 0 && own < l->examples)
                 add_own_labels(l);
@@ -354,7 +337,9 @@ static void print_question(const labelling *l, int64_t id, int64_t guess) {
     char number[24];
     print_safely(stdout, mo_graph_example_name(l->graph, id, number));
     putchar('\n');
-    print_example_words(stdout, l->graph, id, l->class_of, l->classes.items);
+    char *words = example_words(l->graph, id, l->class_of, l->classes.items);
+    fputs(words, stdout);
+    free(words);
     for (int i = 0; i < l->classes.count && class_keys[i]; i++) {
         printf("%s%c ", i ? "  " : "   ", class_keys[i]);
         print_safely(stdout, l->classes.items[i]);

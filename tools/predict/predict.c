@@ -36,12 +36,12 @@ enum { MOST_RARE_CLASSES = 256, LEAST_MEAN = 3 };
 #define ITS_OWN .not_with = "readout", .why = "a saved readout has its own"
 
 static const option table[] = {
-    {OPTION_TEXT, "data", "NAME", AT(data), "a graph, or a set of graphs: a name of `mochi data list`, or a path",
+    {OPTION_INPUT, "data", "NAME", AT(data), "a graph, or a set of graphs: a name of `mochi data list`, or a path",
         .choices = "@graphs"},
     {OPTION_CHOICE, "task", "TASK", AT(task),
         "nc (nodes), gc (graphs) or lp (links); default: nodes of a single graph, graphs of a set",
         .choices = "nc|lp|gc"},
-    {OPTION_TEXT, "labels", "FILE", AT(labels),
+    {OPTION_INPUT, "labels", "FILE", AT(labels),
         "the known labels: CSV or TSV with lines NODE,CLASS, with or without a header (NODE: the name in the data, "
         "or the number from 0; CLASS: any text, empty if unknown), from a file, a pipe or - for standard input, or "
         "several files, separated by commas; or FILE.npy, for each example a whole number, negative if unknown, or a "
@@ -49,7 +49,7 @@ static const option table[] = {
         "CSV or TSV with columns from, to, linked (yes, no) and, optionally, fit "
         "(how many times the fit counts the link; default 1); default: the data's own labels, where others are "
         "unknown"},
-    {OPTION_TEXT, "targets", "FILE", AT(targets),
+    {OPTION_INPUT, "targets", "FILE", AT(targets),
         "real numbers in place of classes: CSV or TSV with lines NODE,TARGET (empty: unknown), or a column with a "
         "target "
         "for each node; predicts the others, with an interval for each; default, in data without labels: targets.csv "
@@ -67,7 +67,7 @@ static const option table[] = {
         "instead of --labels, to try the command: the data's own labels of the first N nodes, or graphs of a set, of "
         "each class",
         1, INT32_MAX, .not_with = "labels", .why = "those are the labels, and none are taken from the data"},
-    {OPTION_TEXT, "pairs", "FILE", AT(pairs),
+    {OPTION_INPUT, "pairs", "FILE", AT(pairs),
         "with --task lp: the pairs of nodes to score, CSV or TSV; the readout is fitted to --labels, or to links of "
         "the graph itself"},
     {OPTION_INT64, "best", "N", AT(best),
@@ -83,7 +83,7 @@ static const option table[] = {
         "save the fit: the state of the readout, its labels, its graph and the digests of weights and data "
         "(safetensors)",
         .choices = ".safetensors", .not_with = "readout", .why = "it is saved already"},
-    {OPTION_TEXT, "readout", "FILE", AT(readout),
+    {OPTION_INPUT, "readout", "FILE", AT(readout),
         "instead of --labels: a fit that --save wrote, for the same weights; gives the same predictions for its data, "
         "byte by byte, and predicts other data of the same columns without a new fit"},
     {OPTION_FLAG, "probabilities", NULL, AT(probabilities), "also the probability of every class"},
@@ -97,7 +97,7 @@ static const option table[] = {
         "instead of predictions: why this node, or graph of a set, is predicted as it is: what each label adds to the "
         "logits, and by which kernel",
         .not_with = "out", .why = "the reasons are printed in place of predictions"},
-    {OPTION_TEXT, "weights", "FILE", AT(few_shot.weights), "weights.safetensors of a run; " SHIPPED_WEIGHTS,
+    {OPTION_INPUT, "weights", "FILE", AT(few_shot.weights), "weights.safetensors of a run; " SHIPPED_WEIGHTS,
         .choices = "best|free"},
     {OPTION_HEAD, "head", "NAME|FILE.so", AT(few_shot.head),
         "readout: " HEADS
@@ -109,7 +109,7 @@ static const option table[] = {
         "auto (default): unless labels left out in turn are then predicted worse, and for 100,000 examples or fewer; "
         "never, for a set of graphs: a prediction reads only that graph and the labelled ones",
         .choices = "no|yes|auto|never"},
-    {OPTION_NAMES, "expert", "ROWS.npy,..", AT(experts),
+    {OPTION_INPUTS, "expert", "ROWS.npy,..", AT(experts),
         "your own feature rows of the nodes, which are compared in addition to those of the weights; the nodes are in "
         "ROWS.names.txt, one per line, if the data has names"},
     ATTRIBUTES_OPTION(predict_options, few_shot.attributes, "as for the weights"),
@@ -182,10 +182,10 @@ int64_t list_unknown(const int64_t *known, int64_t n_known, int64_t examples, in
     return n;
 }
 
-void say_elsewhere(const loaded_readout *r, const mo_labels *known, const mo_graph *graph) {
-    if (r->old)
+void say_elsewhere(const mo_saved_readout *saved, const mo_graph *graph) {
+    if (saved && saved->old)
         fprintf(stderr, "the readout is of other data: nothing is fitted again%s\n",
-            known->id[0] < mo_graph_examples(graph) ? "; its labelled nodes are found in these by name" : "");
+            saved->known.id[0] < mo_graph_examples(graph) ? "; its labelled nodes are found in these by name" : "");
 }
 
 /* Prints on standard error if the weights of that name were trained on the graph, or may have been. */
@@ -207,13 +207,11 @@ static mo_expert *read_experts(const mo_graph *graph, const predict_options *o) 
     return experts;
 }
 
-/* Whether real targets are asked for: by a file, a saved readout of them, or those beside data without labels, whose
- * path is written to `own`. Raises if the data have both and none is named. */
+/* Whether real targets are asked for: by a file, or by those beside data without labels, whose path is written to
+ * `own`. Raises if the data have both and none is named. */
 static bool asks_targets(const predict_options *o, const mo_graph *graph, char *own, size_t bytes) {
     if (o->task == MO_TASK_LP || o->labels || o->demo)
         return false;
-    if (o->readout)
-        return is_kept_as(graph->ctx, o->readout, KEPT_TARGETS);
     bool found = !o->targets && mo_targets_find(graph, own, bytes);
     if (found && graph->n_labels > 0)
         mo_fail(graph->ctx, MO_INVALID, "%s: has labels, and targets in %s: expected one of --labels and --targets",
@@ -223,11 +221,11 @@ static bool asks_targets(const predict_options *o, const mo_graph *graph, char *
 
 /* Fits the readout, unless it is fitted, and writes the predictions. Returns whether everything was written. */
 static bool predict(mo_context *ctx, predict_options *o, mo_graph *graph, const mo_weights *weights,
-    const mo_labels *known, const loaded_readout *kept) {
+    const mo_labels *known, const mo_saved_readout *saved) {
     bool set = graph->graphs > 1;
     int64_t examples = mo_graph_examples(graph);
     mo_task task = o->task < 0 ? set ? MO_TASK_GC : MO_TASK_NC : (mo_task)o->task;
-    if (kept->in && o->explain)
+    if (saved && saved->graph != graph && o->explain)
         return mo_fail(ctx, MO_UNSUPPORTED,
             "--explain: %s is not the data of the fit, whose labelled examples it would show", o->data);
     if (o->out && mo_path_ends_with(o->out, ".npy"))
@@ -236,8 +234,7 @@ static bool predict(mo_context *ctx, predict_options *o, mo_graph *graph, const 
     mo_expert *experts = read_experts(graph, o);
     o->few_shot.experts = experts;
     o->few_shot.n_experts = o->experts.count;
-    mo_graph *in = kept->in ? kept->in : graph;
-    mo_few_shot *f = mo_few_shot_open_as(in, task, &o->few_shot, weights);
+    mo_few_shot *f = mo_few_shot_open_as(saved ? saved->graph : graph, task, &o->few_shot, weights);
     for (int i = 0; i < o->experts.count; i++)
         mo_tensor_release(experts[i].rows);
     free(experts);
@@ -245,8 +242,8 @@ static bool predict(mo_context *ctx, predict_options *o, mo_graph *graph, const 
             n = list_unknown(known->id, known->n, examples, id);
     double *probability = needed(malloc((size_t)(n * known->classes) * sizeof *probability + 1));
     phase_begin(o->quiet, "mochi predict: labels of %" PRId64 " %ss", n, set ? "graph" : "node");
-    if (kept->arrays)
-        restore_readout(f, known, kept);
+    if (saved)
+        mo_few_shot_take(f, saved);
     else
         mo_few_shot_fit(f, known->id, known->label, known->n);
     bool fine = mo_ok(ctx) && mo_few_shot_probabilities(f, id, n, probability) == MO_OK;
@@ -274,11 +271,11 @@ static bool predict(mo_context *ctx, predict_options *o, mo_graph *graph, const 
         fprintf(stderr, "labels of %" PRId64 " %ss taken from the data%s\n", known->n, p.what,
             o->demo ? ", as a demonstration" : "");
     if (fine && !o->quiet && !o->json)
-        say_elsewhere(kept, known, graph);
+        say_elsewhere(saved, graph);
     if (fine && !o->quiet && !o->json)
         print_summary(known, f, &cover, &p);
     fine = fine && (!o->json || o->explain || print_summary_object(known, f, &cover, &p));
-    fine = fine && (!o->save || save_readout(o->save, graph, &o->few_shot, weights, known, f));
+    fine = fine && (!o->save || mo_few_shot_write(f, graph, &o->few_shot, weights, known, NULL, o->save) == MO_OK);
     fine = fine &&
            (o->explain ? explain_prediction(f, graph, known, o->explain, o->json) : write_predictions(ctx, &p, o->out));
     mo_few_shot_release(f);
@@ -296,18 +293,19 @@ int predict_command(int argc, char **argv) {
     if (!ctx)
         return EXIT_FAILED;
     mo_labels known = {0};
-    loaded_readout kept = {0};
+    mo_saved_readout saved = {0};
     phase_begin(o.quiet, "mochi predict: reading %.80s", o.data);
     mo_graph *graph = mo_graph_open(ctx, o.data);
     const char *file = o.few_shot.weights ? o.few_shot.weights : "best";
     mo_weights *weights =
         graph ? mo_weights_read(ctx, file) : NULL; /* once: what is saved and printed is what is used */
     char own[4096];
-    bool links = o.task == MO_TASK_LP, real = weights && asks_targets(&o, graph, own, sizeof own);
-    const target_request numbers = {.path = o.targets   ? o.targets
-                                            : o.readout ? NULL
-                                                        : own,
-        .readout = o.readout,
+    bool links = o.task == MO_TASK_LP, keeps = weights && o.readout && !links;
+    if (keeps)
+        mo_saved_readout_read(o.readout, graph, &o.few_shot, weights, &saved);
+    bool real = keeps ? saved.known.id && !saved.known.label : weights && asks_targets(&o, graph, own, sizeof own);
+    const target_request numbers = {.path = o.targets ? o.targets : own,
+        .saved = keeps ? &saved : NULL,
         .save = o.save,
         .out = o.out,
         .transform = (mo_target_transform)o.transform,
@@ -316,11 +314,11 @@ int predict_command(int argc, char **argv) {
         .quiet = o.quiet};
     const link_request asked = {o.pairs, o.labels, o.readout, o.save, o.out, o.best, o.json};
     bool written = weights && mo_ok(ctx) &&
-                   (real           ? predict_targets(graph, &o.few_shot, weights, &numbers)
-                       : links     ? predict_links(graph, &o.few_shot, weights, &asked)
-                       : o.readout ? load_readout(o.readout, KEPT_EXAMPLES, graph, &o.few_shot, weights, &known, &kept)
-                       : o.labels  ? read_known(graph, o.labels, &known)
-                                   : take_own_labels(graph, o.demo, &known));
+                   (real          ? predict_targets(graph, &o.few_shot, weights, &numbers)
+                       : links    ? predict_links(graph, &o.few_shot, weights, &asked)
+                       : keeps    ? true
+                       : o.labels ? read_known(graph, o.labels, &known)
+                                  : take_own_labels(graph, o.demo, &known));
     if (written && known.classes == 1)
         written = mo_fail(ctx, MO_INVALID,
             "%s: expected labels of two classes or more, found one, '%.40s' (%" PRId64 " label%s%s%s)",
@@ -331,7 +329,8 @@ int predict_command(int argc, char **argv) {
             "%s: expected classes, found %" PRId64 " of them in %" PRId64
             " labels, as a column of ids or names has: more than %d classes need %d labels each on average",
             o.labels ? o.labels : o.data, known.classes, known.n, MOST_RARE_CLASSES, LEAST_MEAN);
-    written = written && (real || links || predict(ctx, &o, graph, weights, &known, &kept));
+    written = written &&
+              (real || links || predict(ctx, &o, graph, weights, keeps ? &saved.known : &known, keeps ? &saved : NULL));
     phase_end();
     if (written && links && !o.quiet)
         print_left_out(graph); /* for nodes the summary prints it */
@@ -339,7 +338,7 @@ int predict_command(int argc, char **argv) {
         say_seen(graph, weights, file);
     int code = !mo_ok(ctx) ? report_failure(ctx) : written ? EXIT_FINE : EXIT_FAILED;
     mo_labels_release(&known);
-    release_readout(&kept);
+    mo_saved_readout_release(&saved);
     mo_weights_release(weights);
     mo_graph_release(graph);
     mo_context_release(ctx);

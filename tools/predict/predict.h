@@ -57,6 +57,9 @@ const char *true_class(const predictions *p, int64_t id, char number[24]);
 /* The suffixes of a file of predictions, for take_output. */
 #define PREDICTIONS ".csv, .tsv, .jsonl or .npy"
 
+/* Writes an array of n rows, which it releases, and the names of its rows, which are the examples id, beside it.
+ * Returns false on failure. */
+bool write_by_row(mo_tensor *T, const mo_graph *graph, const char *path, const int64_t *id, int64_t n);
 /* Writes the predictions in the format of path's suffix, whole or not at all: .csv, .tsv, .jsonl, or .npy (int64:
  * numbers of the classes, -1 below `least`). path NULL: CSV or JSON lines on standard output. Returns false on failure.
  */
@@ -72,9 +75,10 @@ typedef struct link_request {
  * lines): from, to, score, whether they are linked, and the probability. Linked pairs have neither score nor
  * probability. Returns false on failure. */
 bool predict_links(mo_graph *graph, mo_few_shot_options *o, const mo_weights *weights, const link_request *r);
-/* Predicts real targets from a file of some (path), or from a saved readout. */
+/* Predicts real targets from a file of some (path), or from a saved readout that was read (not NULL). */
 typedef struct target_request {
-    const char *path, *readout, *save, *out;
+    const char *path, *save, *out;
+    const mo_saved_readout *saved;
     mo_target_transform transform;
     double coverage; /* of the intervals */
     bool json, quiet;
@@ -106,73 +110,9 @@ example predicted_example(const predictions *p, int64_t i);
 /* Whether a class belongs to an example's set of classes; row: its probabilities. */
 bool is_in_set(const predictions *p, int64_t id, const double *row, int64_t c);
 
-/* ---- a saved fit: the state of the readout, its labels, and the digests of weights and data ---- */
-
-/* What a saved readout reads; a file of one kind says which. */
-typedef enum kept_kind { KEPT_ROWS, KEPT_EXAMPLES, KEPT_LINKS, KEPT_TARGETS } kept_kind;
-extern const char *const transductive_names[4]; /* names of mo_transductive, in order */
-
-/* Writes the labels (label NULL: those of real targets, which the fit has) and the readout, with the digests of weights
- * and data. Returns false on failure. */
-bool save_readout(const char *path, const mo_graph *graph, const mo_few_shot_options *o, const mo_weights *weights,
-    const mo_labels *known, mo_few_shot *f);
-/* A fit from a file. */
-typedef struct loaded_readout {
-    mo_arrays *arrays;
-    mo_graph *in; /* the graph in which it is applied (mo_graph_beside); NULL: it is of the data themselves */
-    int64_t *old; /* [n]: the labelled examples in the fit's own graph, if `in` is set */
-} loaded_readout;
-/* Reads a saved fit of labels or of targets (known->label NULL) and sets the readout in o. Raises if the weights are
- * others, and if the fit is of other data that have other attributes. known->id are examples of r->in. */
-bool load_readout(const char *path, kept_kind kind, mo_graph *graph, mo_few_shot_options *o, const mo_weights *weights,
-    mo_labels *known, loaded_readout *r);
-/* Takes it as the fit of f, which is open on r->in or the data. */
-mo_code restore_readout(mo_few_shot *f, const mo_labels *known, const loaded_readout *r);
-void release_readout(loaded_readout *r);
-/* Prints on standard error how a readout of other data is applied; nothing for the fit's own data. */
-void say_elsewhere(const loaded_readout *r, const mo_labels *known, const mo_graph *graph);
+/* Prints on standard error how a readout of other data is applied; nothing for the fit's own data, or saved NULL. */
+void say_elsewhere(const mo_saved_readout *saved, const mo_graph *graph);
 /* Writes the numbers of the examples that are not known to id; returns how many. */
 int64_t list_unknown(const int64_t *known, int64_t n_known, int64_t examples, int64_t *id);
-
-/* As save_readout and load_readout, for a readout of links, whose labels are pairs of nodes. */
-bool save_link_readout(const char *path, const mo_graph *graph, const mo_few_shot_options *o, const mo_weights *weights,
-    const mo_link_scorer *scorer);
-bool load_link_readout(const char *path, const mo_graph *graph, mo_few_shot_options *o, const mo_weights *weights,
-    mo_link_support *support, mo_arrays **fitted);
-
-/* ---- kept.c: the file of a saved fit, for any command: arrays, and texts as metadata ---- */
-
-/* A saved fit, open for reading. The kept_ functions raise if an item is missing or invalid. */
-typedef struct kept_fit {
-    mo_context *ctx;
-    const char *path;
-    mo_arrays *arrays;
-    json_t *metadata;
-} kept_fit;
-
-/* Whether the file is a readout of that kind; raises if it cannot be read. */
-bool is_kept_as(mo_context *ctx, const char *path, kept_kind kind);
-/* Opens a file of a readout of that kind. Release it even on failure. */
-kept_fit open_kept(mo_context *ctx, const char *path, kept_kind kind);
-void release_kept(kept_fit *f);
-/* Returns the text of a key; NULL after an error. */
-const char *kept_text(const kept_fit *f, const char *key);
-/* Returns the number of a key, 0 or more; if `none`, the text "none" is allowed too and gives NaN. */
-double kept_real(const kept_fit *f, const char *key, bool none);
-/* Returns the index of a key's text in `words`, which has n. */
-int kept_word(const kept_fit *f, const char *key, const char *const *words, int n);
-/* Returns the library's head that the file names or, if own (may be NULL) has that name, own; NULL without an error if
- * the text is empty. */
-const mo_head *kept_head(const kept_fit *f, const mo_head *own);
-/* Returns the names of the classes, which are two or more and all different. Owned: free each of *classes names and the
- * list, even on failure. */
-char **kept_names(const kept_fit *f, int64_t *classes);
-/* Returns an int64 array [n] of the file, n 1 or more, owned; if *n is ANY_LENGTH, sets it. NULL on failure. */
-enum { ANY_LENGTH = -1 };
-int64_t *kept_numbers(const kept_fit *f, const char *name, int64_t *n);
-
-/* Writes a saved fit; takes over arrays and metadata. name [n] is stored as "classes". Returns false on failure. */
-bool write_kept(mo_context *ctx, const char *path, kept_kind kind, mo_arrays *arrays, json_t *metadata,
-    char *const *name, int64_t n);
 
 #endif

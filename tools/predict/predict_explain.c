@@ -87,7 +87,9 @@ static void print_explanation(const explanation *x, int64_t id, int64_t predicte
     fputs(": ", stdout);
     print_safely(stdout, x->known->name[predicted]);
     printf(", %.1f%%\n", 100 * probability);
-    print_example_words(stdout, x->graph, id, x->class_of, x->known->name);
+    char *words = example_words(x->graph, id, x->class_of, x->known->name);
+    fputs(words, stdout);
+    free(words);
     if (x->class_of[id] >= 0) {
         fputs("it is labelled ", stdout);
         print_safely(stdout, x->known->name[x->class_of[id]]);

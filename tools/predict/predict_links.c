@@ -41,40 +41,21 @@ static double probability_of(double score) {
     return 1 / (1 + exp(-score));
 }
 
-static void put_pair(table_file *t, const mo_graph *graph, const pair_list *p, int64_t i) {
-    put_example(t, graph, p->u[i]);
-    putc(t->comma, t->out);
-    put_example(t, graph, p->v[i]);
-    if (isnan(p->score[i]))
-        fprintf(t->out, "%c%c%s%c\n", t->comma, t->comma, p->u[i] == p->v[i] ? "same" : "yes", t->comma);
-    else
-        fprintf(t->out, "%c%.6f%cno%c%.6f\n", t->comma, p->score[i], t->comma, t->comma, probability_of(p->score[i]));
-}
-
-static void put_pair_line(FILE *out, const mo_graph *graph, const pair_list *p, int64_t i) {
-    bool known = isnan(p->score[i]);
-    json_t *line = json_pack("{s:o, s:o, s:o, s:s, s:o}", "from", json_example(graph, p->u[i]), "to",
-        json_example(graph, p->v[i]), "score", json_number(p->score[i]), "linked",
-        !known               ? "no"
-        : p->u[i] == p->v[i] ? "same"
-                             : "yes",
-        "probability", json_number(probability_of(p->score[i])));
-    json_dumpf(line, out, JSON_COMPACT | JSON_REAL_PRECISION(9));
-    json_decref(line);
-    putc('\n', out);
+static void put_pair(table_file *t, const mo_graph *graph, int64_t u, int64_t v, double score) {
+    put_example(t, graph, u);
+    put_example(t, graph, v);
+    put_value(t, json_number(score), "%.6f");
+    put_text(t, !isnan(score) ? "no" : u == v ? "same" : "yes");
+    put_value(t, json_number(probability_of(score)), "%.6f");
+    end_row(t);
 }
 
 static bool write_pair_list(const mo_graph *graph, const pair_list *p, const char *path, bool json) {
-    bool lines = path ? mo_path_ends_with(path, ".jsonl") : json;
     table_file t;
-    open_table(&t, path);
-    if (!lines)
-        fprintf(t.out, "from%cto%cscore%clinked%cprobability\n", t.comma, t.comma, t.comma, t.comma);
+    open_table(&t, path, json);
+    begin_table(&t, (const char *[]){"from", "to", "score", "linked", "probability"}, 5);
     for (int64_t i = 0; i < p->n; i++)
-        if (lines)
-            put_pair_line(t.out, graph, p, i);
-        else
-            put_pair(&t, graph, p, i);
+        put_pair(&t, graph, p->u[i], p->v[i], p->score[i]);
     return close_table(graph->ctx, &t);
 }
 
@@ -109,14 +90,14 @@ static bool predict_best(mo_link_scorer *scorer, const mo_graph *graph, const li
 bool predict_links(mo_graph *graph, mo_few_shot_options *o, const mo_weights *weights, const link_request *r) {
     mo_link_support given = {0}, asked = {0};
     mo_arrays *fitted = NULL;
-    bool fine = r->readout  ? load_link_readout(r->readout, graph, o, weights, &given, &fitted)
+    bool fine = r->readout  ? mo_link_readout_read(r->readout, graph, o, weights, &given, &fitted) == MO_OK
                 : r->labels ? mo_link_support_read(graph, r->labels, true, &given)
                             : true;
     if (fine && r->pairs && graph->graphs == 1) /* before the long work; a set is refused by the scorer */
         fine = mo_link_support_read(graph, r->pairs, false, &asked);
     phase_begin(!o->notice, "mochi predict: features of %.80s", graph->name);
     mo_link_scorer *scorer = fine ? mo_link_scorer_open(graph, o, weights, given.n ? &given : NULL, fitted) : NULL;
-    fine = scorer && (!r->save || save_link_readout(r->save, graph, o, weights, scorer));
+    fine = scorer && (!r->save || mo_link_readout_write(scorer, graph, o, weights, r->save) == MO_OK);
     phase_begin(!o->notice, "mochi predict: links of %.80s", graph->name);
     fine = fine && (r->best ? predict_best(scorer, graph, r) : predict_pairs(scorer, graph, &asked, r));
     mo_link_scorer_release(scorer);

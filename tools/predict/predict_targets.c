@@ -19,42 +19,17 @@ typedef struct predicted_targets {
     double *value; /* [3, n]: prediction, low, high; low and high NaN: too few targets tell */
 } predicted_targets;
 
-static void put_number(table_file *t, double x) {
-    putc(t->comma, t->out);
-    if (isfinite(x))
-        fprintf(t->out, "%.6g", x);
-}
-
 static bool write_targets(mo_context *ctx, const predicted_targets *p, const target_request *r) {
     table_file t;
-    char number[24];
-    if (r->out && mo_path_ends_with(r->out, ".npy")) {
-        mo_tensor *T = mo_tensor_create_from(ctx, MO_F64, 1, &p->n, p->value);
-        mo_npy_write(T, r->out);
-        mo_tensor_release(T);
-        bool all = p->n == mo_graph_examples(p->graph);
-        return mo_ok(ctx) && mo_row_names_write(p->graph, r->out, all ? NULL : p->id, p->n) == MO_OK;
-    }
-    open_table(&t, r->out);
-    bool lines = r->out ? mo_path_ends_with(r->out, ".jsonl") : r->json;
-    if (!lines)
-        fprintf(t.out, "%s%cprediction%clow%chigh\n", p->what, t.comma, t.comma, t.comma);
+    if (r->out && mo_path_ends_with(r->out, ".npy"))
+        return write_by_row(mo_tensor_create_from(ctx, MO_F64, 1, &p->n, p->value), p->graph, r->out, p->id, p->n);
+    open_table(&t, r->out, r->json);
+    begin_table(&t, (const char *[]){p->what, "prediction", "low", "high"}, 4);
     for (int64_t i = 0; i < p->n; i++) {
-        double low = p->value[p->n + i], high = p->value[2 * p->n + i];
-        if (lines) {
-            const char *name = mo_graph_example_name(p->graph, p->id[i], number);
-            json_t *line =
-                json_pack("{s:o, s:f, s:o, s:o}", p->what, p->graph->names ? json_string(name) : json_integer(p->id[i]),
-                    "prediction", p->value[i], "low", json_number(low), "high", json_number(high));
-            json_dumpf(line, t.out, JSON_COMPACT | JSON_REAL_PRECISION(9));
-            json_decref(line);
-        } else {
-            put_example(&t, p->graph, p->id[i]);
-            put_number(&t, p->value[i]);
-            put_number(&t, low);
-            put_number(&t, high);
-        }
-        putc('\n', t.out);
+        put_example(&t, p->graph, p->id[i]);
+        for (int part = 0; part < 3; part++)
+            put_value(&t, json_number(p->value[part * p->n + i]), "%.6g");
+        end_row(&t);
     }
     return close_table(ctx, &t);
 }
@@ -85,7 +60,7 @@ static void print_target_summary(
     int whole = count_whole(y);
     print_not_data("", p->graph->left_out, p->graph->headers);
     print_not_data("", NULL, y->headers);
-    fprintf(stderr, "%" PRId64 " targets%s\n", y->n, r->path ? "" : " of the saved readout");
+    fprintf(stderr, "%" PRId64 " targets%s\n", y->n, r->saved ? " of the saved readout" : "");
     if (whole)
         fprintf(stderr, "the targets are %d whole numbers: if they are classes, give them by --labels\n", whole);
     if (!isnan(e.density[0]) && !isnan(e.density[1]))
@@ -124,19 +99,18 @@ static void list_others(const mo_targets *y, predicted_targets *p) {
 }
 
 /* Fits the targets, unless the fit is from a file, and writes the predictions of all others. */
-static bool finish_targets(mo_few_shot *f, predicted_targets *p, const mo_targets *y, const mo_labels *known,
-    const loaded_readout *kept, const target_request *r) {
+static bool finish_targets(mo_few_shot *f, predicted_targets *p, const mo_targets *y, const target_request *r) {
     mo_context *ctx = p->graph->ctx;
     list_others(y, p);
     p->value = needed(malloc((size_t)p->n * 3 * sizeof *p->value + 1));
     phase_begin(r->quiet, "mochi: targets of %" PRId64 " %ss", p->n, p->what);
-    bool fine = f && (kept->arrays ? restore_readout(f, known, kept)
-                                   : mo_few_shot_fit_targets(f, y->id, y->value, y->n, r->transform)) == MO_OK;
+    bool fine = f && (r->saved ? mo_few_shot_take(f, r->saved)
+                               : mo_few_shot_fit_targets(f, y->id, y->value, y->n, r->transform)) == MO_OK;
     fine = fine && mo_few_shot_predict_targets(
                        f, p->id, p->n, r->coverage, p->value, p->value + p->n, p->value + 2 * p->n) == MO_OK;
     phase_end();
     if (fine && !r->quiet && !r->json) {
-        say_elsewhere(kept, known, p->graph);
+        say_elsewhere(r->saved, p->graph);
         print_target_summary(f, y, p, r);
     }
     return fine && (!r->json || print_target_object(f, y, p, r)) && write_targets(ctx, p, r);
@@ -146,7 +120,7 @@ bool predict_row_targets(
     const mo_graph *table, const mo_targets *y, const mo_few_shot_options *o, const target_request *r) {
     predicted_targets p = {.graph = table, .what = "row"};
     mo_few_shot *f = mo_few_shot_open(NULL, MO_TASK_NC, o);
-    bool fine = finish_targets(f, &p, y, NULL, &(loaded_readout){0}, r);
+    bool fine = finish_targets(f, &p, y, r);
     mo_few_shot_release(f);
     free(p.value);
     free(p.id);
@@ -156,27 +130,20 @@ bool predict_row_targets(
 bool predict_targets(mo_graph *graph, mo_few_shot_options *o, const mo_weights *weights, const target_request *r) {
     mo_context *ctx = graph->ctx;
     mo_targets y = {0};
-    mo_labels known = {0};
-    loaded_readout kept = {0};
-    bool set = graph->graphs > 1, fine = r->path
-                                             ? mo_targets_read(graph, r->path, &y)
-                                             : load_readout(r->readout, KEPT_TARGETS, graph, o, weights, &known, &kept);
+    bool set = graph->graphs > 1, fine = r->saved || mo_targets_read(graph, r->path, &y);
     if (fine && r->out && mo_path_ends_with(r->out, ".npy"))
         mo_row_names_fit(graph, r->out);
-    if (r->path)
-        known = (mo_labels){.n = y.n, .id = y.id};
-    else
-        y = (mo_targets){.n = known.n, .id = known.id};
+    const mo_labels known = r->saved ? r->saved->known : (mo_labels){.n = y.n, .id = y.id};
+    const mo_targets listed = r->saved ? (mo_targets){.n = known.n, .id = known.id} : y;
     predicted_targets p = {.graph = graph, .what = set ? "graph" : "node"};
     mo_few_shot *f = NULL;
     if (fine && mo_ok(ctx)) {
         phase_begin(r->quiet, "mochi predict: features of %.80s", graph->name);
-        f = mo_few_shot_open_as(kept.in ? kept.in : graph, set ? MO_TASK_GC : MO_TASK_NC, o, weights);
-        fine = finish_targets(f, &p, &y, &known, &kept, r) &&
-               (!r->save || save_readout(r->save, graph, o, weights, &known, f));
+        f = mo_few_shot_open_as(r->saved ? r->saved->graph : graph, set ? MO_TASK_GC : MO_TASK_NC, o, weights);
+        fine = finish_targets(f, &p, &listed, r) &&
+               (!r->save || mo_few_shot_write(f, graph, o, weights, &known, NULL, r->save) == MO_OK);
     }
     mo_few_shot_release(f);
-    release_readout(&kept);
     mo_targets_release(&y);
     free(p.value);
     free(p.id);

@@ -21,13 +21,13 @@ typedef struct suggest_options {
 #define AT(field) offsetof(suggest_options, field)
 
 static const option table[] = {
-    {OPTION_TEXT, "data", "NAME", AT(data), "a graph, or a set of graphs: a name of `mochi data list`, or a path",
+    {OPTION_INPUT, "data", "NAME", AT(data), "a graph, or a set of graphs: a name of `mochi data list`, or a path",
         .choices = "@graphs"},
     {OPTION_INT64, "n", "N", AT(n), "how many examples to name, the most useful first (default 20)", 1, INT32_MAX},
-    {OPTION_TEXT, "labels", "FILE", AT(labels),
+    {OPTION_INPUT, "labels", "FILE", AT(labels),
         "the labels known so far, as `mochi predict` reads them: for example the lists of earlier rounds, separated "
         "by commas"},
-    {OPTION_TEXT, "targets", "FILE", AT(targets),
+    {OPTION_INPUT, "targets", "FILE", AT(targets),
         "real targets known so far, as `mochi predict --targets` reads them: the examples are named that most reduce "
         "the "
         "sum of the variances of a ridge's predictions",
@@ -36,7 +36,7 @@ static const option table[] = {
         "a table for `mochi predict --labels`, whose classes you fill in: .csv or .tsv (default: CSV on standard "
         "output)",
         .choices = ".csv or .tsv"},
-    {OPTION_TEXT, "weights", "FILE", AT(few_shot.weights), "weights.safetensors of a run; " SHIPPED_WEIGHTS,
+    {OPTION_INPUT, "weights", "FILE", AT(few_shot.weights), "weights.safetensors of a run; " SHIPPED_WEIGHTS,
         .choices = "best|free"},
     ATTRIBUTES_OPTION(suggest_options, few_shot.attributes, "as for the weights"),
     KEEPING_OPTIONS(suggest_options, cache),
@@ -76,11 +76,12 @@ static bool print_suggestions(const mo_graph *graph, const int64_t *id, int64_t 
 static bool write_suggestions(
     const mo_graph *graph, const char *path, const char *column, const int64_t *id, int64_t n) {
     table_file t;
-    open_table(&t, path);
-    fprintf(t.out, "%s%c%s\n", graph->graphs > 1 ? "graph" : "node", t.comma, column);
+    open_table(&t, path, false);
+    begin_table(&t, (const char *[]){graph->graphs > 1 ? "graph" : "node", column}, 2);
     for (int64_t i = 0; i < n; i++) {
         put_example(&t, graph, id[i]);
-        fprintf(t.out, "%c\n", t.comma);
+        put_text(&t, NULL);
+        end_row(&t);
     }
     return close_table(graph->ctx, &t);
 }

@@ -41,10 +41,10 @@ static const option table[] = {
         1 << 20},
     SEED_OPTION(readouts_options, in.fit.seed, "the episodes"),
     {OPTION_GROUP, .help = "A split of your own in place of episodes:"},
-    {OPTION_TEXT, "train", "FILE", AT(train),
+    {OPTION_INPUT, "train", "FILE", AT(train),
         "numbers of the rows to learn from, counted from 0: .npy, or text with one number per line; without it, all "
         "rows but those of --test"},
-    {OPTION_TEXT, "test", "FILE", AT(test),
+    {OPTION_INPUT, "test", "FILE", AT(test),
         "numbers of the rows to test on; without it, all rows but those of --train"},
     {OPTION_GROUP, .help = "Output:"},
     {OPTION_FLAG, "sweep", NULL, AT(in.fit.sweep),

@@ -20,6 +20,7 @@
  * what the article gives and omits. */
 #include "tools/train/recipe.h"
 
+#include "tools/cli/options.h"
 #include "tools/data/default_data.h"
 
 #include <stdio.h>
@@ -91,6 +92,25 @@ recipe recipe_defaults(int number) {
 
 bool reads_itself(const recipe *r) {
     return r->number == RECIPE_BEST && !r->encoder && r->model.readout.head->kernels;
+}
+
+const char *recipe_refuses(const recipe *r, const char *option) {
+    bool of_gamlp = is_among(option, OPTIONS_OF_GAMLP), lambda = !strcmp(option, "lambda");
+    if (r->encoder && is_among(option, "layers hop-activation dropout"))
+        return "expected no --encoder: it replaces the recipe's";
+    if (r->encoder && of_gamlp && r->encoder->of_examples)
+        return "the encoder reads rows of examples, which always keep structure and attributes separate";
+    if (!r->encoder && of_gamlp && r->number == RECIPE_BEST)
+        return "the recipe best has its own encoder; name another --recipe";
+    if (is_among(option, OPTIONS_OF_HEADS) && reads_itself(r))
+        return "the recipe best's own readout, mixture, has its own; name another --head or --recipe";
+    if (lambda && !head_has(r->model.readout.head, "lambda"))
+        return "the head of --head has no parameter of that name";
+    if (lambda && r->model.readout.lambda == 0)
+        return "expected a number above 0, found '0'";
+    if (!strcmp(option, "lr-min") && r->training.adamw.lr_min > r->training.adamw.lr)
+        return "expected at most the rate of --lr";
+    return NULL;
 }
 
 /* Sets width[task] to the width of the task's embeddings, by encoding one example. */

@@ -29,9 +29,10 @@ typedef struct recipe {
  * structs within it that have a meaning, the link share and the seed. */
 extern const mo_field recipe_fields[];
 
-/* Options that not every recipe has. */
+/* Options that not every recipe has, and further ones that can have no effect. */
 #define OPTIONS_OF_GAMLP "layers combine feature-norm hop-activation dropout"
 #define OPTIONS_OF_HEADS "lambda temperature"
+#define OPTIONS_REFUSED OPTIONS_OF_GAMLP " " OPTIONS_OF_HEADS " lr-min"
 
 /* Returns the settings of a named recipe, on the embedded pool. */
 recipe recipe_defaults(int number);
@@ -46,6 +47,8 @@ void require_encoder(mo_context *ctx, const mo_weights *weights, const char *fil
 /* Makes fields agree that follow from others: the seeds, the form of features, what both encoders have, and lr_min at
  * most lr. */
 void recipe_settle(recipe *r);
+/* Why an option that was given for the recipe has no effect; NULL: it has one. */
+const char *recipe_refuses(const recipe *r, const char *option);
 /* Sets a setting by its key ("weight_decay") from JSON text. Returns false and what was expected; "" if no setting has
  * that key. */
 bool recipe_set(recipe *r, const char *key, const char *value, char expected[256]);

@@ -1,7 +1,5 @@
-/* tools/train/recipe_json.c - the settings of a training run as the JSON object "settings" of its run.json.
- *
- * Every option of `mochi train` that is a number or a choice, with its field in the recipe, is a setting: its row in
- * train_options.c gives the key, the kind of value and its range. */
+/* tools/train/recipe_json.c - the settings of a training run as the JSON object "settings" of its run.json: the members
+ * that recipe_fields (recipe.c) lists with a meaning, which are options of `mochi train` too. */
 #include "tools/train/train_options.h"
 
 #include "tools/cli/input.h"
@@ -12,28 +10,22 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- which options are settings ---- */
+/* ---- which members are settings ---- */
 
-/* Returns whether an option of `mochi train` is a number or a choice in the recipe, and so a setting. */
-static bool is_setting(const option *row) {
-    return (int)row->kind < OPTION_GROUP && row->field < sizeof(recipe);
+/* The name of a setting's option: its key with dashes. */
+static const char *option_of(const char *key, char option[64]) {
+    snprintf(option, 64, "%s", key);
+    for (char *c = option; *c; c++)
+        *c = *c == '_' ? '-' : *c;
+    return option;
 }
 
-/* Returns whether the recipe's model has the setting. headed: a head replaces the readout of `best`. */
-static bool has_setting(const recipe *r, const option *row, bool headed) {
+/* Whether the recipe's model has the setting of that key. headed: a head replaces the readout of `best`. */
+static bool has_setting(const recipe *r, const char *key, bool headed) {
+    char text[64];
+    const char *option = option_of(key, text);
     bool best = r->number == RECIPE_BEST, own = best && !headed;
-    return is_setting(row) && !(best && is_among(row->name, OPTIONS_OF_GAMLP)) &&
-           !(own && is_among(row->name, OPTIONS_OF_HEADS));
-}
-
-/* The setting as a member of the recipe; key: its option's name with underscores. */
-static mo_field member_of(const option *row, char key[64]) {
-    mo_field f = option_field(row);
-    snprintf(key, 64, "%s", row->name);
-    for (char *c = key; *c; c++)
-        *c = *c == '-' ? '_' : *c;
-    f.key = key;
-    return f;
+    return !(best && is_among(option, OPTIONS_OF_GAMLP)) && !(own && is_among(option, OPTIONS_OF_HEADS));
 }
 
 /* ---- writing ---- */
@@ -50,17 +42,23 @@ static void write_others(const recipe *r, json_t *o, bool headed) {
             o, "families", json_pack("[f, f, f]", family[MO_TASK_NC], family[MO_TASK_LP], family[MO_TASK_GC]));
 }
 
+/* Adds the settings among the members of a struct. */
+static void write_settings(const recipe *r, const mo_field *f, const void *options, bool headed, json_t *o) {
+    for (; f->kind; f++)
+        if (f->kind == MO_FIELD_STRUCT)
+            write_settings(r, f->table, (const char *)options + f->at, headed, o);
+        else if (f->help && has_setting(r, f->key, headed))
+            mo_fields_write((mo_field[]){*f, {MO_FIELDS_END}}, options, o, false);
+}
+
 char *recipe_text(const recipe *r) {
-    char key[64];
     bool headed = !reads_itself(r);
     json_t *o = json_object(), *pool = json_array();
     for (int i = 0; i < r->pool.count; i++)
         json_array_append_new(pool, json_string(r->pool.items[i]));
     json_object_set_new(o, "recipe", json_string(recipe_names[r->number]));
     json_object_set_new(o, "pool", pool);
-    for (const option *row = option_table(&train_line); row->kind != OPTION_END; row++)
-        if (has_setting(r, row, headed))
-            mo_fields_write((mo_field[]){member_of(row, key), {MO_FIELDS_END}}, r, o, false);
+    write_settings(r, recipe_fields, r, headed, o);
     write_others(r, o, headed);
     /* fifteen digits restore every number typed with at most fifteen */
     char *text = json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(15));
@@ -79,33 +77,31 @@ static int find_name(const char *name, const char *const *table, int n) {
 }
 
 bool recipe_set(recipe *r, const char *key, const char *value, char expected[256]) {
-    char name[64];
+    size_t outer = 0;
+    const mo_field *f = mo_field_find(recipe_fields, key, &outer);
     json_t *given = json_loads(value, JSON_DECODE_ANY, NULL);
-    bool read = false;
+    bool setting = f && f->help, read = setting && mo_field_read(f, given, (char *)r + outer);
     expected[0] = 0;
-    for (const option *row = option_table(&train_line); row->kind != OPTION_END; row++) {
-        mo_field f = member_of(row, name);
-        if (!is_setting(row) || strcmp(name, key) != 0)
-            continue;
-        read = mo_field_read(&f, given, r);
-        mo_field_expected(&f, expected, 256);
-    }
+    if (setting)
+        mo_field_expected(f, expected, 256);
     json_decref(given);
     return read;
 }
 
-/* Reads the settings that are numbers or choices. */
-static bool read_settings(recipe *r, json_t *o, json_error_t *error) {
-    bool headed = r->number != RECIPE_BEST || json_object_get(o, "head");
-    char key[64];
-    for (const option *row = option_table(&train_line); row->kind != OPTION_END; row++) {
-        const mo_field f = member_of(row, key);
-        const json_t *value = json_object_get(o, key);
-        if (has_setting(r, row, headed) && !mo_field_read(&f, value, r)) {
+/* Reads the settings among the members of a struct. */
+static bool read_settings(
+    const recipe *r, const mo_field *f, void *options, const json_t *o, bool headed, json_error_t *error) {
+    char option[64];
+    for (bool read = true; f->kind; f++) {
+        const json_t *value = json_object_get(o, f->key);
+        if (f->kind == MO_FIELD_STRUCT)
+            read = read_settings(r, f->table, (char *)options + f->at, o, headed, error);
+        else if (f->help && has_setting(r, f->key, headed) && !(read = mo_field_read(f, value, options)))
             snprintf(error->text, sizeof error->text,
-                value ? "%s is no value of --%s" : "%s is missing, the value of --%s", key, row->name);
+                value ? "%s is no value of --%s" : "%s is missing, the value of --%s", f->key,
+                option_of(f->key, option));
+        if (!read)
             return false;
-        }
     }
     return true;
 }
@@ -149,7 +145,8 @@ static bool read_recipe(recipe *r, json_t *o, json_error_t *error) {
     free_names(&r->pool);
     *r = recipe_defaults(number);
     read_pool(r, pool);
-    return read_settings(r, o, error) && read_others(r, o, error);
+    bool headed = number != RECIPE_BEST || json_object_get(o, "head");
+    return read_settings(r, recipe_fields, r, o, headed, error) && read_others(r, o, error);
 }
 
 /* Reads the math mode. run.json lacks `math` if products are float32, as before other modes existed. */

@@ -46,7 +46,6 @@ static void take_train_device(void *options, const char *text, const struct argp
 /* ---- the table ---- */
 
 #define AT(field) offsetof(train_options, field)
-#define BEST_HAS_OTHERS "the recipe best has its own encoder; name another --recipe"
 
 static const option table[] = {
     {OPTION_GROUP, .help = "What to train on"},
@@ -129,21 +128,6 @@ const command_line train_line = {.table = table, .presets = train_presets, .abou
 
 /* ---- options without effect ---- */
 
-/* Refuses options of the recipe's encoder if --encoder replaces it. */
-static void refuse_by_encoder(const train_options *o) {
-    refuse_given(&o->given, "layers hop-activation dropout", true, "expected no --encoder: it replaces the recipe's");
-    refuse_given(&o->given, "feature-norm combine", o->recipe.encoder->of_examples,
-        "the encoder reads rows of examples, which always keep structure and attributes separate");
-}
-
-/* Refuses options of other encoders for the recipe `best`, and options of a head if `best`'s own readout is used. */
-static void refuse_by_recipe(const train_options *o) {
-    bool best = o->recipe.number == RECIPE_BEST;
-    refuse_given(&o->given, OPTIONS_OF_GAMLP, best, BEST_HAS_OTHERS);
-    refuse_given(&o->given, OPTIONS_OF_HEADS, reads_itself(&o->recipe),
-        "the recipe best's own readout, mixture, has its own; name another --head or --recipe");
-}
-
 bool replays(const train_options *o) {
     const mo_plan_options *p = &o->recipe.training.plan;
     bool repeats = p->k_min == p->k_max && p->q_min == p->q_max;
@@ -152,10 +136,12 @@ bool replays(const train_options *o) {
 
 static void refuse_train_options(const train_options *o) {
     const given_options *g = &o->given;
-    (o->recipe.encoder ? refuse_by_encoder : refuse_by_recipe)(o);
-    refuse_given(g, "lambda", !head_has(o->recipe.model.readout.head, "lambda"),
-        "the head of --head has no parameter of that name");
-    refuse_given(g, "lambda", o->recipe.model.readout.lambda == 0, "expected a number above 0, found '0'");
+    for (const char *names = OPTIONS_REFUSED; *names; names += *names == ' ') {
+        char name[32];
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(names, " "), names);
+        names += strlen(name);
+        refuse_given(g, name, recipe_refuses(&o->recipe, name), recipe_refuses(&o->recipe, name));
+    }
     refuse_given(g, "replay", o->device.device == MO_CPU, "expected --device cuda; the cpu has nothing to replay");
     refuse_math_on_cpu(g, &o->device);
 }

@@ -6,6 +6,7 @@
 #include "train/features/example_kernels.h"
 #include "train/few_shot/few_shot.h"
 #include "train/graphs/graph_build.h"
+#include "train/saved_readout.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -224,35 +225,30 @@ static bool renew_rows(mo_few_shot *f, mo_fitted_examples *r) {
     return mo_ok(f->ctx);
 }
 
-/* old [n]: the examples' numbers in the file, of another graph; NULL: of this one. */
-static mo_code restore(
-    mo_few_shot *f, const int64_t *old, const int64_t *id, const int64_t *label, int64_t n, const mo_arrays *arrays) {
+mo_code mo_few_shot_take(mo_few_shot *f, const mo_saved_readout *saved) {
     if (!f)
         return MO_INVALID;
-    if (!mo_given(f->ctx, "few-shot", "the arrays", arrays) || !mo_given(f->ctx, "few-shot", "ids", id) ||
-        !(label ? mo_few_shot_label(f, id, label, n) : take_targets(f, id, n, arrays)))
+    if (!mo_given(f->ctx, "few-shot", "the readout", saved) ||
+        !mo_given(f->ctx, "few-shot", "the arrays", saved->arrays))
         return mo_code_of(f->ctx);
+    const mo_labels *known = &saved->known;
+    const mo_arrays *arrays = saved->arrays;
+    if (!mo_given(f->ctx, "few-shot", "ids", known->id) ||
+        !(known->label ? mo_few_shot_label(f, known->id, known->label, known->n)
+                       : take_targets(f, known->id, known->n, arrays)))
+        return mo_code_of(f->ctx);
+    if (known->label && f->classes != known->classes)
+        mo_fail(f->ctx, MO_FORMAT, "few-shot: labels of %" PRId64 " classes, expected %" PRId64 " as it has names",
+            f->classes, known->classes);
     mo_fitted_examples *r = &f->fitted;
-    r->n = n;
-    r->id = mo_host_array(f->ctx, n, sizeof *r->id);
+    r->n = known->n;
+    r->id = mo_host_array(f->ctx, r->n, sizeof *r->id);
     if (r->id)
-        memcpy(r->id, f->id, (size_t)n * sizeof *r->id);
-    if ((label ? load_estimate(f, arrays, old) : load_told(f, arrays)) && load_scores(f, arrays) &&
-        load_centres(f, arrays, r, old, id) &&
+        memcpy(r->id, f->id, (size_t)r->n * sizeof *r->id);
+    if (mo_ok(f->ctx) && (known->label ? load_estimate(f, arrays, saved->old) : load_told(f, arrays)) &&
+        load_scores(f, arrays) && load_centres(f, arrays, r, saved->old, known->id) &&
         mo_state_load(f->ctx, mo_candidate_head(&f->candidate), arrays, &r->state) == MO_OK &&
-        (!old || renew_rows(f, r)) && check_state(f, r) && label && !old)
+        (!saved->old || renew_rows(f, r)) && check_state(f, r) && known->label && !saved->old)
         mo_few_shot_reach(f);
     return mo_code_of(f->ctx);
-}
-
-mo_code mo_few_shot_restore(
-    mo_few_shot *f, const int64_t *id, const int64_t *label, int64_t n, const mo_arrays *arrays) {
-    return restore(f, NULL, id, label, n, arrays);
-}
-
-mo_code mo_few_shot_move(
-    mo_few_shot *f, const int64_t *old, const int64_t *id, const int64_t *label, int64_t n, const mo_arrays *arrays) {
-    if (f && !mo_given(f->ctx, "few-shot", "the ids of the file", old))
-        return mo_code_of(f->ctx);
-    return restore(f, old, id, label, n, arrays);
 }

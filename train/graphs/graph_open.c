@@ -260,15 +260,20 @@ static bool is_alone(mo_context *ctx, const char *name, const char *path) {
         name, name, path);
 }
 
-bool mo_graph_exists(const char *name_or_path) {
-    if (!name_or_path) {
-        return false;
-    }
-    char path[PATH_MAX];
+bool mo_graph_locate(const char *name_or_path, char *path, size_t bytes) {
     bool embedded;
+    if (!name_or_path || !path)
+        return false;
     const graph_name *entry = find_graph_name(name_or_path);
-    return (entry && locate_graph(entry, path, sizeof path, &embedded)) ||
-           (*name_or_path && access(name_or_path, F_OK) == 0);
+    if (entry && locate_graph(entry, path, bytes, &embedded))
+        return true;
+    return *name_or_path && access(name_or_path, F_OK) == 0 &&
+           (size_t)snprintf(path, bytes, "%s", name_or_path) < bytes;
+}
+
+bool mo_graph_exists(const char *name_or_path) {
+    char path[PATH_MAX];
+    return mo_graph_locate(name_or_path, path, sizeof path);
 }
 
 mo_graph *mo_graph_open(mo_context *ctx, const char *name_or_path) {

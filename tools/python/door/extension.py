@@ -34,7 +34,7 @@ def compiler():
     return words[: 2 if words[0].endswith("ccache") else 1]
 
 
-# The parts of the program that are linked, for the training recipes.
+# The parts of the program that are linked: the training recipes, an example in words.
 PROGRAM = "tools/libprogram.a"
 # The functions of these parts that a context's gate must guard.
 RECIPES = """
@@ -90,11 +90,11 @@ def builder(name):
     text = headers.declarations(ROOT, compiler())
     ffi = cffi.FFI()
     structs, callbacks = "\n".join(declared("dlpack.h")), declared("callbacks.h")
-    recipes = "\n".join(declared("recipes.h"))
+    program = "\n".join(declared("program.h"))
     opened = text + "mo_model *mo_recipe_model(mo_context *ctx, const recipe *r, const mo_pool *pool);\n"
-    ffi.cdef(text + GATE_TYPES + gate_functions() + structs + recipes + gates.declarations(opened))
+    ffi.cdef(text + GATE_TYPES + gate_functions() + structs + program + gates.declarations(opened))
     ffi.cdef('extern "Python" {\n' + "\n".join(callbacks) + "\n}")
-    included = (*headers.HEADERS, "tools/train/recipe.h", "math.h")
+    included = (*headers.HEADERS, "tools/train/recipe.h", "tools/predict/example_words.h", "math.h")
     source = "".join(f'#include "{header}"\n' for header in included)
     source += structs + "".join(f"static {line}\n" for line in callbacks)
     source += RECIPES + GATE + gates.definitions(opened)

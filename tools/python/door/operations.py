@@ -3,6 +3,7 @@
 Names, inputs and comments are those of the header; formula and adjoint those of the table in ops/ADJOINTS.md.
 """
 
+import ast
 import pathlib
 import re
 import textwrap
@@ -278,9 +279,30 @@ def module(root):
     return HEADING + "\n\n".join([*lists, *parts])
 
 
+def declarations(node):
+    """A module or class of Python without what its functions do, as the lines of a stub."""
+    for part in node.body:
+        if isinstance(part, ast.FunctionDef) and (part.returns or part.name == "__init__"):
+            part.body = [ast.Expr(ast.Constant(...))]
+            yield from ast.unparse(part).split("\n")
+        elif isinstance(part, ast.ClassDef):
+            yield f"class {part.name}{f'({ast.unparse(part.bases[0])})' if part.bases else ''}:"
+            yield from ("    " + line for line in declarations(part))
+            yield from [f"    # {part.name}"]
+        elif isinstance(part, ast.AnnAssign):
+            yield f"{ast.unparse(part.target)}: {ast.unparse(part.annotation)}"
+
+
 def methods(root):
-    """The text of mochi/tensor.pyi: tensor.pyi of this folder, with the ops that are methods."""
-    own = {"reshape"}  # declared in tensor.pyi itself
+    """The text of mochi/tensor.pyi: the declarations of mochi/tensor.py, in whose Tensor are those of tensor.pyi of this folder, the
+    binary operators and the ops that are methods."""
+    here, own = pathlib.Path(__file__), {"reshape"}  # declared in tensor.pyi itself
+    modules = here.parents[1] / "mochi"
+    heading, _, attached = here.with_name("tensor.pyi").read_text().partition("# MODULE\n")
+    binary = re.findall(r"Tensor\.(__(?!n?eq|ne__|neg|abs|contains|getitem|array)\w+__)[ ,]", (modules / "operators.py").read_text())
+    lines = [f"    def {op}(self, b: ArrayLike) -> Tensor: ...\n" for op in binary]
     listed = ((op, found) for op, found in functions_of(root) if is_method(found) and op not in own)
-    lines = [f"    {declared(op, found, method=True)}: ...\n" for op, found in listed]
-    return pathlib.Path(__file__).with_name("tensor.pyi").read_text().replace("    # METHODS\n", "".join(lines))
+    lines += [f"    {declared(op, found, method=True)}: ...\n" for op, found in listed]
+    attached = attached.replace("    # METHODS\n", "".join(lines))
+    module = "\n".join(declarations(ast.parse((modules / "tensor.py").read_text()))) + "\n"
+    return heading + module.replace("    # Tensor\n", attached)

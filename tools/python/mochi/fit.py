@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -192,9 +191,10 @@ def few_shot_score(
     ('ridge', 4, True, 1)
     """
     context = context or default_context()
-    rows, label, values = _labelled_rows("few_shot_score", Z, y)
+    rows, label, _ = _labelled_rows("few_shot_score", Z, y)
     listed: list[Any] = [heads] if isinstance(heads, (str, Head)) or hasattr(heads, "fit") else list(heads)
     used = [head(h) for h in listed if not _is_estimator(h)]
+    theirs = [h for h in listed if _is_estimator(h)]
     ks = [checked.whole("few_shot_score: k", k, 1) for k in ([shots] if isinstance(shots, (int, np.integer)) else shots)]
     if not listed or not ks:
         raise errors.InvalidError(f"few_shot_score: {len(listed)} heads and {len(ks)} shots, expected one or more of each")
@@ -207,12 +207,14 @@ def few_shot_score(
     handle = ffi.new_handle(visit)
     number = checked.whole("few_shot_score: seed", seed, 0, 2**64 - 1)
     place = checked.choice("few_shot_score: scaling", scaling, SCALINGS)
-    pointers = [h._pointer for h in used]
-    candidates = ffi.new("mo_candidate[]", len(used))
+    held = [*used, *map(_head_of, theirs)]
+    candidates = ffi.new("mo_candidate[]", len(held))
     name = ffi.new("char[]", b"rows")
-    for candidate, pointer in zip(candidates, pointers, strict=True):
-        candidate.features, candidate.head, candidate.seed, candidate.scaling = name, pointer, number, place
-        candidate.fixed, candidate.value = lam is not None and _has_lambda(pointer), lam or 0.0
+    for i, (candidate, h) in enumerate(zip(candidates, held, strict=True)):
+        candidate.features, candidate.head, candidate.seed = name, h._pointer, number
+        if i < len(used):
+            candidate.scaling = place
+            candidate.fixed, candidate.value = lam is not None and _has_lambda(h._pointer), lam or 0.0
     options, kept = struct(
         "mo_eval_options", protocol=lib.MO_PROTOCOL_EPISODE, n_shots=len(ks), shots=ffi.new("int64_t[]", ks), seed=number,
         tune=tune, hold_out=True, progress=lib.door_fit_progress, state=handle, **sizes,
@@ -223,14 +225,16 @@ def few_shot_score(
             if split is not None:
                 _read_split(context, E, split, plan, len(rows))
                 options.split, options.n_shots = plan, 1
-            if used:
-                given = context._pointer, E._live().source, candidates, len(used), options
-                context.call(lib.gate_mo_evaluate, *given, lib.door_fit_row, handle)
-            for estimator in filter(_is_estimator, listed):
-                for k in ks if split is None else ks[:1]:
-                    visit.rows.append(_estimated(estimator, E, rows, values, k, options, visit))
+            for first, n in ((0, len(used)), (len(used), len(theirs))):
+                options.tune, options.hold_out = first == 0 and tune, first == 0  # estimators have no temperature
+                if n:
+                    given = context._pointer, E._live().source, candidates + first, n, options
+                    context.call(lib.gate_mo_evaluate, *given, lib.door_fit_row, handle)
         finally:
             context.call(lib.gate_mo_plan_release, plan)
+    unsure = {type(h).__name__ for h in theirs if not hasattr(h, "predict_proba")}
+    for row in visit.rows:
+        row.update(dict.fromkeys(("nll", "brier", "ece"), np.nan) if row["head"] in unsure else {})
     for warning in visit.warned:
         warnings.warn(warning, errors.EstimateWarning, stacklevel=2)
     return Scores(sorted(visit.rows, key=lambda row: ks.index(row["k"]) if row["k"] in ks else 0))  # the heads of a k together
@@ -262,63 +266,17 @@ def _is_estimator(head):
     return hasattr(head, "fit") and not isinstance(head, Head)
 
 
-def _estimated(estimator, E, rows, values, k, options, visit):
-    """The row of an estimator of scikit-learn on the episodes of k, in the figures of `mo_eval_row`."""
+def _head_of(estimator):
+    """A head that fits an estimator of scikit-learn to the support: the logarithms of its probabilities."""
     from sklearn.base import clone
 
-    context, own = E.context, options.split == ffi.NULL
-    name, started = type(estimator).__name__, time.perf_counter()
-    n, small, left = int(options.episodes) if own else 1, 0, 0
-    numbers = np.frombuffer(ffi.buffer(E._live().row, 8 * lib.mo_dim(E._live().Z, 0)), np.int64)
-    sums, right = ffi.new("mo_calibration *"), []
-    for episode in range(n):
-        plan = _drawn(context, E, k, episode, options) if own else options.split
-        try:
-            support, label, query, answer = (
-                np.frombuffer(ffi.buffer(part, 8 * size), np.int64).copy()
-                for part, size in (
-                    (plan.support[0], plan.n_support), (plan.support_label, plan.n_support),
-                    (plan.query[0], plan.n_query), (plan.query_label, plan.n_query),
-                )
-            )  # fmt: skip
-            classes, k = plan.classes, int(plan.k)
-            small, left = max(small, plan.small_classes), plan.left_out
-        finally:
-            if own:
-                context.call(lib.gate_mo_plan_release, plan)
-        fitted = clone(estimator).fit(rows[numbers[support]], label)
-        P = _log_probabilities(fitted, rows[numbers[query]], classes)
-        given = ffi.from_buffer("double[]", P), ffi.from_buffer("int64_t[]", np.ascontiguousarray(answer))
-        lib.mo_calibration_add(sums, *given, len(answer), P.shape[1], 1.0)
-        right.append(100.0 * (P.argmax(1) == answer))
-        (visit.progress or (lambda *_: None))(name, episode + 1, n)
-    found = {"head": name, "k": k}
-    outcome = np.array([one.mean() for one in right]) if own else np.concatenate(right)
-    summary = lib.mo_summarize(ffi.from_buffer("double[]", outcome), len(outcome))
-    n = sums.n
-    found.update(accuracy=summary.mean, ci95=summary.ci95, nll=sums.nll / n, brier=sums.brier / n)
-    found.update(ece=lib.mo_calibration_ece(sums), nll_temperature=float("nan"), ece_temperature=float("nan"), seconds=time.perf_counter() - started)
-    if not hasattr(estimator, "predict_proba"):
-        found.update(nll=float("nan"), brier=float("nan"), ece=float("nan"))
-    found.update(repeated=visit.repeated(k, small, left) if own else 0, failure=None)
-    return {**found, "outcomes": outcome} if visit.outcomes else found
+    def logits(Zs, Ys, Zq):
+        fitted = clone(estimator).fit(Zs.numpy(), Ys.numpy().argmax(1))
+        known = hasattr(fitted, "predict_proba")
+        P = fitted.predict_proba(Zq.numpy()) if known else np.eye(Ys.shape[1])[fitted.predict(Zq.numpy())]
+        return np.log(np.maximum(P, 1e-300)).astype(Zs.dtype)
 
-
-def _drawn(context, E, k, episode, options):
-    """The plan of an episode; release it."""
-    q, ways, seed = int(options.queries), int(options.ways), int(options.seed)
-    drawn = ffi.new("mo_plan_options *", {"k_min": k, "k_max": k, "q_min": q, "q_max": q, "max_classes": ways, "seed": seed})
-    plan = ffi.new("mo_plan *")
-    context.call(lib.gate_mo_plan_draw, E._live().graph, ffi.NULL, lib.MO_TASK_NC, episode, drawn, plan)
-    return plan
-
-
-def _log_probabilities(fitted, rows, classes):
-    """Logarithms of an estimator's probabilities [n, classes], in order of the episode's classes; 0 and -inf if it has none."""
-    if hasattr(fitted, "predict_proba"):
-        with np.errstate(divide="ignore"):
-            return np.ascontiguousarray(np.log(np.maximum(fitted.predict_proba(rows), 1e-300)), np.float64)
-    return np.log(np.maximum(np.eye(classes)[fitted.predict(rows)], 1e-300))
+    return Head(type(estimator).__name__, logits)
 
 
 def diagnose(Z: Any, y: Any, epsilon: float = 0.1, context: Context | None = None) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
 from typing import Any
@@ -212,16 +211,8 @@ class Head:
 
     def load(self, path: str, context: Context | None = None) -> Fitted:
         """A fit of this head from the file that `Fitted.save` or `mochi fit --save` wrote."""
-        context = context or default_context()
-        arrays = context.call(lib.gate_mo_safetensors_read, context._pointer, os.fsencode(path))
-        try:
-            named = json.loads(ffi.string(arrays.metadata)).get("head") if arrays.metadata else None
-            if named not in (None, self.name):
-                raise errors.InvalidError(f"{os.fspath(path)}: its head is {named}, found {self.name}")
-            state = ffi.new("mo_state *")
-            context.call(lib.gate_mo_state_load, context._pointer, self._pointer, arrays, state)
-        finally:
-            context.call(lib.gate_mo_arrays_release, arrays)
+        context, state = context or default_context(), ffi.new("mo_state *")
+        context.call(lib.gate_mo_state_read, context._pointer, self._pointer, os.fsencode(path), state)
         return Fitted(self, context, state)
 
     def fit(
@@ -326,9 +317,7 @@ class Fitted:
 
     def save(self, path: str) -> None:
         """Writes the tensors to a safetensors file; `head.load(path)` reads it."""
-        told = json.dumps({"format": "mochi readout 3", "of": "logits", "head": self.head.name})
-        with self._arrays() as arrays:
-            self._context.call(lib.gate_mo_safetensors_write, arrays._live(), told.encode(), os.fsencode(path))
+        self._context.call(lib.gate_mo_state_write, self._state, os.fsencode(path))
 
     def _arrays(self):
         """The state as named tensors of the library."""

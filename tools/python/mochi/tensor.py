@@ -1,14 +1,23 @@
 """Tensors of a tape, which live until it is reset, and leaves, which live as long as Python holds them."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from weakref import ref as _reference
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from . import arrays, dlpack, errors
 from ._library import ffi, lib
 from .arrays import NAMES, number_of
-from .context import again, default_context
+from .context import Context, again, default_context
 from .handle import Handle
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from .tape import Tape
 
 
 class Frame:
@@ -19,11 +28,14 @@ class Frame:
     """
 
     __slots__ = ("alive", "outer", "held")
+    alive: bool
+    outer: Frame | None
+    held: list[Any]
 
-    def __init__(self, outer=None):
+    def __init__(self, outer: Frame | None = None) -> None:
         self.alive, self.outer, self.held = True, outer, []
 
-    def spare(self):
+    def spare(self) -> None:
         """Keeps the values of all tensors that Python holds through the next backward."""
         for reference in self.held:
             tensor = reference()
@@ -33,7 +45,7 @@ class Frame:
             self.outer.spare()
 
 
-FOREVER = Frame()
+FOREVER: Frame = Frame()
 
 
 class Tensor:
@@ -46,23 +58,23 @@ class Tensor:
     __slots__ = ("_pointer", "_tape", "_frame", "__weakref__")
     __hash__ = object.__hash__
 
-    def __init__(self, pointer, tape):
+    def __init__(self, pointer: Any, tape: Tape) -> None:
         self._pointer = pointer
         self._tape = tape
         self._frame = frame = tape._frame
         frame.held.append(_reference(self))
 
     @property
-    def context(self):
+    def context(self) -> Context:
         """The context that the tensor belongs to."""
         return self._tape.context
 
     @property
-    def tape(self):
+    def tape(self) -> Tape | None:
         """The tape that made the tensor; None for a leaf."""
         return self._tape
 
-    def _live(self):
+    def _live(self) -> Any:
         """The library's pointer; raises `StateError` if the tensor is gone."""
         if not self._frame.alive:
             self._gone()
@@ -71,70 +83,70 @@ class Tensor:
     def _gone(self):
         raise errors.StateError("the tensor is gone: its tape was reset or released, or its callback has returned")
 
-    def _lent(self):
+    def _lent(self) -> Any:
         """What keeps the memory of the tensor where it is."""
         return self._tape._lend(), self
 
     @property
-    def _passing(self):
+    def _passing(self) -> bool:
         """Whether the tensor was made in a callback, at whose end its memory can be freed."""
         return self._frame.outer is not None
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, ...]:
         """The sizes of the axes."""
         pointer = self._live()
         return tuple(lib.mo_dim(pointer, i) for i in range(lib.mo_ndim(pointer)))
 
     @property
-    def ndim(self):
+    def ndim(self) -> int:
         """The number of axes."""
         return lib.mo_ndim(self._live())
 
     @property
-    def size(self):
+    def size(self) -> int:
         """The number of elements."""
         return lib.mo_numel(self._live())
 
     @property
-    def dtype(self):
+    def dtype(self) -> str:
         """The name of the dtype, "float32", which is equal to NumPy's dtype too."""
         return NAMES[lib.mo_tensor_dtype(self._live())]
 
     @property
-    def device(self):
+    def device(self) -> str:
         """Where the values lie: "cpu", "cuda" or "cuda:1"."""
         return self.context.device
 
     @property
-    def requires_grad(self):
+    def requires_grad(self) -> bool:
         """Whether gradients flow to the tensor."""
         return lib.mo_needs_grad(self._live())
 
     @property
-    def name(self):
+    def name(self) -> str:
         """The name of a parameter; "" for any other tensor."""
         return ffi.string(lib.mo_tensor_name(self._live())).decode()
 
-    def item(self):
+    def item(self) -> float:
         """The one element of a tensor of any shape with one element."""
         value = self.context.call(lib.gate_mo_item, self._live())
         return value if self.dtype.startswith(("float", "bfloat")) else int(value)
 
-    def numpy(self):
+    def numpy(self) -> NDArray[Any]:
         """An array with a copy of the values."""
         return arrays.copy_of(self)
 
-    def tolist(self):
+    def tolist(self) -> Any:
         """The values as numbers in lists, as NumPy's `tolist` gives them."""
         return self.numpy().tolist()
 
-    def detach(self):
+    def detach(self) -> Tensor:
         """The same values as data: no gradient flows through."""
         tape = self._tape
         return Tensor(tape.context.call(lib.gate_mo_stop_gradient, tape._pointer, self._live()), tape)
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         """A read-only view of the values; a copy if dtype differs or a callback made the tensor."""
         view = np.asarray(arrays.Export(self)) if self.context.device == "cpu" and not self._passing else self.numpy()
         if dtype is not None and view.dtype != dtype:
@@ -143,29 +155,32 @@ class Tensor:
             return view.astype(dtype)
         return view.copy() if copy else view
 
-    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: tuple[int, int] | None = None, dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:  # fmt: skip
         """The memory as a read-only DLPack capsule."""
         kept = constant(self.numpy(), context=self.context) if self._passing else self
         return dlpack.capsule_of(kept, max_version, dl_device, copy, stream)
 
-    def __dlpack_device__(self):
+    def __dlpack_device__(self) -> tuple[int, int]:
         return dlpack.device_named(self.context.device)
 
-    def __float__(self):
+    def __float__(self) -> float:
         return float(self.item())
 
-    def __int__(self):
+    def __int__(self) -> int:
         return int(self.item())
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         return bool(self.item())
 
-    def __len__(self):
+    def __len__(self) -> int:
         if not self.ndim:
             raise TypeError("len() of a tensor without axes")
         return self.shape[0]
 
-    def __format__(self, spec):
+    def __format__(self, spec: str) -> str:
         return format(self.item(), spec) if spec else str(self)
 
     def __repr__(self):
@@ -178,7 +193,7 @@ class Tensor:
             values = f"<{error}>"
         return f"mochi.{kind}({self.name + ', ' if self.name else ''}{list(self.shape)} {self.dtype}\n{values})"
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return constant, (self.numpy(),)
 
 
@@ -187,39 +202,39 @@ class Leaf(Tensor):
 
     __slots__ = ("_context", "_readonly", "_borrowed")
 
-    def __init__(self, pointer, context, readonly=False, borrowed=False):
+    def __init__(self, pointer: Any, context: Context, readonly: bool = False, borrowed: bool = False) -> None:
         self._pointer = pointer
         self._tape = None
         self._frame = FOREVER
         self._context, self._readonly, self._borrowed = context, readonly, borrowed
 
     @property
-    def context(self):
+    def context(self) -> Context:
         """The context that the tensor belongs to."""
         return self._context
 
-    def _lent(self):
+    def _lent(self) -> Any:
         """What keeps the memory of the tensor where it is."""
         return self
 
-    def require_grad(self):
+    def require_grad(self) -> Self:
         """Declares that gradients flow to the tensor, which has to be of float32 or float64; returns it."""
         self._context.call(lib.gate_mo_require_grad, self._pointer)
         return self
 
     @property
-    def grad(self):
+    def grad(self) -> NDArray[Any] | None:
         """The gradient that `Tape.backward` has added up, as an array; None if backward has not reached the leaf."""
         pointer = lib.mo_grad_of(self._pointer)
         if not pointer:
             return None
         return Leaf(pointer, self._context, borrowed=True).numpy()
 
-    def zero_grad(self):
+    def zero_grad(self) -> None:
         """Sets the gradient to zero."""
         self._context.call(lib.gate_mo_zero_grad, self._pointer)
 
-    def write(self, values):
+    def write(self, values: ArrayLike) -> None:
         """Overwrites the values by an array of the tensor's shape and dtype, or by numbers."""
         if self._readonly:
             raise errors.StateError("the tensor is a read-only array's memory")
@@ -227,12 +242,12 @@ class Leaf(Tensor):
         host = ffi.cast("void *", array.ctypes.data)
         self._context.call(lib.gate_mo_tensor_write, self._pointer, host, array.nbytes)
 
-    def __setitem__(self, index, values):
+    def __setitem__(self, index: Any, values: ArrayLike) -> None:
         if index is not Ellipsis and index != slice(None):
             raise IndexError("a leaf is written as a whole: W[...] = values")
         self.write(values)
 
-    def __del__(self):
+    def __del__(self) -> None:
         try:
             context = getattr(self, "_context", None)
             if context is not None and not self._borrowed:
@@ -240,11 +255,11 @@ class Leaf(Tensor):
         except KeyboardInterrupt:
             again()
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return _remade, (self.numpy(), self.name, self.requires_grad)
 
 
-def arrays_of(context, pointer):
+def arrays_of(context: Context, pointer: Any) -> dict[str, NDArray[Any]]:
     """Copies of the library's named tensors, by name."""
     return {
         ffi.string(item.name).decode(): Leaf(item.tensor, context, borrowed=True).numpy()
@@ -252,7 +267,7 @@ def arrays_of(context, pointer):
     }
 
 
-def lists_of(context, members):
+def lists_of(context: Context, members: dict[str, Any]) -> Handle:
     """Arrays by name as the library's named tensors, on its device."""
     made = Handle(context, context.call(lib.gate_mo_arrays_create, context._pointer), release=lib.gate_mo_arrays_release)
     for name, array in members.items():
@@ -261,7 +276,9 @@ def lists_of(context, members):
     return made
 
 
-def parameter(values, name=None, dtype=None, context=None):
+def parameter(
+    values: ArrayLike, name: str | None = None, dtype: DTypeLike | None = None, context: Context | None = None
+) -> Leaf:
     """A leaf with a copy of the values, to which gradients flow.
 
     Parameters
@@ -285,7 +302,7 @@ def parameter(values, name=None, dtype=None, context=None):
     return leaf
 
 
-def constant(values, dtype=None, context=None):
+def constant(values: ArrayLike, dtype: DTypeLike | None = None, context: Context | None = None) -> Leaf:
     """A leaf that shares the memory of an array: NumPy's, or any object with ``__dlpack__`` or the buffer protocol.
 
     Nothing is copied unless the library cannot read the memory as it is (integers of other widths, bool apart, another byte

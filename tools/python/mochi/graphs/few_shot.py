@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import warnings
 from collections.abc import Callable, Sequence
@@ -16,8 +17,8 @@ from ..handle import Handle, struct
 from ..heads import Head
 from ..heads import head as head_of
 from ..tensor import constant, lists_of
-from . import aligned, kept
-from .graph import Graph, graph
+from . import aligned
+from .graph import Graph, _copied, graph
 from .labelling import label_examples
 from .sources import array_of, number_classes, plain_labels
 
@@ -119,11 +120,14 @@ class FewShot(Handle):
     _asked = "labels"  # the argument of Trained.few_shot that a fit is given
     _given: dict[Any, Any] | None  # the labels of the fit by example
 
-    def __init__(self, g: Graph, options: Any, held: list, labels: Any, weights: Any):
-        made = g.context.call(lib.gate_mo_few_shot_open_as, g._live(), task_of(g), options, weights)
+    def __init__(self, g: Graph, options: Any, held: list, labels: Any, weights: Any, saved: Any = None):
+        place = g._live() if saved is None else saved.graph
+        made = g.context.call(lib.gate_mo_few_shot_open_as, place, task_of(g), options, weights)
         super().__init__(g.context, made, keep=(g._held(), held))
         self._take_graph(g, options, weights)
-        if labels is not None:
+        if saved is not None:
+            self._take_saved(saved)
+        elif labels is not None:
             self.fit(labels)
 
     def _take_graph(self, g, options, weights):
@@ -147,14 +151,13 @@ class FewShot(Handle):
         self._fewest = int(np.bincount(label, minlength=1).min())
         return self
 
-    def _restore(self, found):
-        """Takes a saved readout in place of fitting."""
-        self._forget()
-        arrays = found.arrays._live()
-        self.context.call(
-            lib.gate_mo_few_shot_restore, self._live(), integers(found.id), integers(found.label), len(found.id), arrays
-        )
-        return self._take(found.id, found.label, found.classes)
+    def _take_saved(self, saved):
+        """Takes a mo_saved_readout in place of fitting."""
+        known = saved.known
+        self.context.call(lib.gate_mo_few_shot_take, self._live(), saved)
+        names = [ffi.string(known.name[c]).decode() for c in range(known.classes)]
+        values = json.loads(ffi.string(saved.values)) if saved.values else names
+        self._take(_copied(known.id, known.n), _copied(known.label, known.n), np.array(values))
 
     def _forget(self):
         """Leaves no fit."""
@@ -241,10 +244,10 @@ class FewShot(Handle):
         opened = call(lib.gate_mo_few_shot_open_as, inside._live(), task_of(now), options, self._weights)
         Handle.__init__(made, self.context, opened, keep=(inside, self))
         made._take_graph(now, options, self._weights)
-        label = integers(self._label) if len(self._label) else ffi.NULL  # of targets there are none
         with lists_of(self.context, {}) as arrays:
             call(lib.gate_mo_few_shot_save, self._live(), arrays._live())
-            call(lib.gate_mo_few_shot_move, made._live(), known[0], integers(ids), label, known[1], arrays._live())
+            saved = {"arrays": arrays._live(), "known": self._labels(ids), "old": known[0]}
+            call(lib.gate_mo_few_shot_take, made._live(), ffi.new("mo_saved_readout *", saved))
         made._known, made._label, made.classes_, made._given, made._fewest = ids, self._label, self.classes_, self._given, self._fewest
         made._moved = True
         return made
@@ -356,8 +359,7 @@ class FewShot(Handle):
             self.context.call(lib.gate_mo_few_shot_explain, self._live(), int(i), found)
             n, experts = found.n, found.experts
             weight = np.frombuffer(ffi.buffer(found.weight, 8 * n * experts)).reshape(experts, n).copy()
-            ids = np.frombuffer(ffi.buffer(found.id, 8 * n), np.int64).copy()
-            label = self.classes_[np.frombuffer(ffi.buffer(found.label, 8 * n), np.int64)]
+            ids, label = _copied(found.id, n), self.classes_[_copied(found.label, n)]
             logit = np.frombuffer(ffi.buffer(found.logit, 8 * found.classes)).copy()
             names = [ffi.string(lib.mo_expert_words(found.expert[e])).decode() for e in range(experts)]
         finally:
@@ -407,7 +409,20 @@ class FewShot(Handle):
         """Writes the fitted readout and its labels, as `mochi predict --save` does: read by `Trained.few_shot` with `readout`, and
         by `mochi predict --readout`, for the same graph and weights. Nothing is fitted again."""
         self._unmoved("save")
-        kept.write(path, self, self._options, self._weights, self._label)
+        values = self.classes_.tolist()
+        if not all(isinstance(v, (str, int, float)) for v in values):
+            raise errors.InvalidError("save: expected classes that are texts or numbers, as a file has no others")
+        names = [ffi.new("char[]", str(v).encode()) for v in values]
+        list_of = ffi.new("char *[]", names)
+        known = ffi.new("mo_labels *", {**self._labels(self._known), "name": list_of})
+        told = json.dumps(values).encode() if values else ffi.NULL
+        given = self._live(), self.graph._live(), self._options, self._weights, known
+        self.context.call(lib.gate_mo_few_shot_write, *given, told, os.fsencode(path))
+
+    def _labels(self, ids):
+        """The members of mo_labels; of targets there are neither labels nor classes."""
+        label = integers(self._label) if len(self._label) else ffi.NULL
+        return {"n": len(ids), "classes": len(self.classes_), "id": integers(ids), "label": label}
 
     def _rows(self, gate, examples):
         ids = np.arange(self.graph.examples) if examples is None else self._numbers_of(examples)

@@ -498,7 +498,7 @@ def _label_of(i, y):
     return label[0]
 
 
-def _copied(pointer, n, dtype):
+def _copied(pointer, n, dtype=np.int64):
     return np.frombuffer(ffi.buffer(pointer, n * np.dtype(dtype).itemsize), dtype).copy() if n else np.zeros(0, dtype)
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from .._library import ffi, lib
 from .graph import Graph
 from .sources import plain_labels
 
-NEIGHBOURS, ATTRIBUTES = 8, 12  # that are named
 HELP = "a class in full, or Enter for the one that is predicted; s: skip, u: undo, q: leave"
 
 
@@ -71,25 +73,14 @@ def refit(fit: Any, labels: dict) -> None:
 
 def describe(graph: Graph, example: Any, labels: dict) -> str:
     """An example in words: its attributes, and its neighbours with their classes where these are known."""
-    i, p, lines = graph.find(example), graph._live(), [str(example)]
-    if graph.graphs > 1:
-        return lines[0]
-    at = range(p.feature_pointer[i], p.feature_pointer[i + 1]) if p.features else range(0)
-    names = graph.columns
-    cells = [(p.feature_column[k], p.feature_value[k] if p.feature_value else 1.0) for k in at[:ATTRIBUTES]]
-    if names is not None:  # what stands in a gap is no fact: its mark says so
-        gaps = {names[j] for j, _ in cells}
-        cells = [(j, value) for j, value in cells if f"{names[j]} missing" not in gaps]
-    told = [f"{j if names is None else names[j]}" + ("" if value == 1 else f" {value:.6g}") for j, value in cells]
-    if told:
-        lines.append(_listed("   ", told, len(at)))
-    called = graph.names if graph.names is not None else range(graph.nodes)
-    beside = [called[p.column[k]] for k in range(p.row_pointer[i], p.row_pointer[i + 1])]
-    beside.sort(key=lambda one: one not in labels)
-    told = [f"{one} ({labels[one]})" if one in labels else str(one) for one in beside[:NEIGHBOURS]]
-    lines.append(_listed("   beside ", told, len(beside)) if told else "   beside no other")
-    return "\n".join(lines)
-
-
-def _listed(start, words, n):
-    return start + ", ".join(words) + (f" and {n - len(words)} more" if n > len(words) else "")
+    classes = list(dict.fromkeys(labels.values()))
+    names = [ffi.new("char[]", str(c).encode(errors="replace")) for c in classes]
+    class_of = np.full(graph.examples, -1)
+    for one, c in labels.items():
+        class_of[graph.find(one)] = classes.index(c)
+    list_of = ffi.new("char *[]", names or [ffi.NULL])
+    text = lib.example_words(graph._live(), graph.find(example), ffi.from_buffer("int64_t[]", class_of), list_of)
+    try:
+        return f"{example}\n{ffi.string(text).decode(errors='replace').rstrip()}"
+    finally:
+        lib.free(text)

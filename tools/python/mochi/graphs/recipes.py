@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from .. import checked, errors
 from .._library import ffi, lib
-from ..heads import head
+from ..heads import _library_name, head
 
 RECIPES = ("paper", "paper++", "released", "best")  # in the order of RECIPE_PAPER .. in recipe.h
 
@@ -34,12 +35,14 @@ class Recipe:
         given = {option: value for option, value in given.items() if value is not None}
         for option, value in given.items():
             self._set(option, value)
-        if given.get("lr_min", 0) > r.training.adamw.lr:
-            raise errors.InvalidError(f"train: lr_min is {given['lr_min']}, expected {r.training.adamw.lr}, the lr, or less")
+        for option in given:
+            why = lib.recipe_refuses(r, _library_name(option).replace("_", "-").encode())
+            if why:
+                words = re.sub(r"--(\S+)", r"\1", ffi.string(why).decode())
+                raise errors.InvalidError(f"train: {option} is {given[option]!r}: {words}")
         if "lam" not in given and lib.mo_head_is_own(r.model.readout.head):
             setattr(r.model.readout, "lambda", 0.0)  # a head of one's own keeps its own
         lib.recipe_settle(r)
-        self._refuse(name == "best", given)
 
     def _set(self, option, value):
         r = self.settings
@@ -50,27 +53,11 @@ class Recipe:
             r.family = value
         else:
             expected = ffi.new("char[256]")
-            key = "lambda" if option == "lam" else option
-            if lib.recipe_set(r, key.encode(), json.dumps(value, default=lambda v: v.item()).encode(), expected):
+            if lib.recipe_set(r, _library_name(option).encode(), json.dumps(value, default=lambda v: v.item()).encode(), expected):
                 return
             if not ffi.string(expected):
                 raise TypeError(f"train: an unknown option {option!r}; see `mochi train --help`")
             raise errors.InvalidError(f"train: {option} is {value!r}, expected {ffi.string(expected).decode()}")
-
-    def _refuse(self, best, given):
-        """Refuses settings without effect on the run, as `mochi train` does."""
-        readout = self.settings.model.readout.head
-        reads_itself = lib.reads_itself(self.settings)
-        parameters = [ffi.string(p.name) for p in readout.parameters[0 : readout.n_parameters]]
-        for option, why in (
-            ("layers", best and "the recipe best has its own encoder"),
-            ("dropout", best and "the recipe best has its own encoder"),
-            ("lam", reads_itself and "the readout of the recipe best has its own"),
-            ("lam", b"lambda" not in parameters and f"the head {ffi.string(readout.name).decode()} has none"),
-            ("temperature", reads_itself and "the readout of the recipe best has its own"),
-        ):
-            if option in given and why:
-                raise errors.InvalidError(f"train: {option} has no effect, as {why}")
 
     def text(self) -> str:
         """The settings in the program's run.json form, so that each can continue the other's runs."""

@@ -9,8 +9,10 @@ import numpy as np
 
 from .. import checked, errors
 from .._library import ffi, lib
+from ..tensor import arrays_of
 from . import aligned
 from .few_shot import FewShot, _is_graph, integers, reals
+from .graph import _copied
 from .sources import array_of, is_missing
 
 TRANSFORMS = ("auto", "none", "log")  # as mo_target_transform
@@ -62,9 +64,9 @@ class FewShotTargets(FewShot):
 
     _asked = "targets"
 
-    def __init__(self, g: Any, options: Any, kept: list, targets: Any, weights: Any, transform: str):
+    def __init__(self, g: Any, options: Any, kept: list, targets: Any, weights: Any, transform: str, saved: Any = None):
         self._transform = checked.choice("few_shot: transform", transform, TRANSFORMS)
-        super().__init__(g, options, kept, targets, weights)
+        super().__init__(g, options, kept, targets, weights, saved)
 
     def fit(self, labels: Any) -> FewShotTargets:
         """Fits the readout on targets, given as for `Trained.few_shot`; returns itself."""
@@ -76,13 +78,10 @@ class FewShotTargets(FewShot):
         self._given = dict(zip(names, y.tolist(), strict=True))
         return self
 
-    def _restore(self, found):
-        """Takes a saved readout in place of fitting."""
-        self._forget()
-        arrays = found.arrays._live()
-        self.context.call(lib.gate_mo_few_shot_restore, self._live(), integers(found.id), ffi.NULL, len(found.id), arrays)
-        self._known = found.id
-        y = np.exp(found.target) if self.estimate.log else found.target
+    def _take_saved(self, saved):
+        self.context.call(lib.gate_mo_few_shot_take, self._live(), saved)
+        self._known, y = _copied(saved.known.id, saved.known.n), arrays_of(self.context, saved.arrays)["target"]
+        y = np.exp(y) if self.estimate.log else y
         self._given = dict(zip(self.labelled.tolist(), y.tolist(), strict=True))
 
     @property

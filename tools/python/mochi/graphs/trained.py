@@ -14,7 +14,6 @@ from ..context import Context, default_context
 from ..handle import Handle, struct
 from ..heads import Head
 from ..tensor import Leaf, arrays_of
-from . import kept
 from .few_shot import ATTRIBUTES, FewShot, cache_folder, integers, options_of, reals, task_of
 from .graph import graph
 from .targets import FewShotTargets
@@ -187,22 +186,20 @@ class Trained:
         options, held = options_of(g, self.weights, head, lam, experts, attributes)
         options.transductive = checked.choice("few_shot: transductive", transductive, (False, True, "auto", "never"))
         weights = self._in(g.context)
-        found = None if readout is None else kept.Kept(readout, g, weights)
-        if found is not None:
-            found.set(options)
         if targets is not None and (labels is not None or readout is not None):
             raise errors.InvalidError("few_shot: labels and targets, or a saved readout, expected one of them")
-        if targets is not None or (found is not None and found.real):
-            told = FewShotTargets(g, options, held, targets, weights, transform)
-            if found is not None:
-                told._restore(found)
+        handle = None if readout is None else _read(readout, g, options, weights)
+        saved = None if handle is None else handle._live()
+        if targets is not None or (saved is not None and not saved.known.label):
+            told = FewShotTargets(g, options, held, targets, weights, transform, saved)
+            if saved is not None:
                 transform = "log" if told.estimate.log else "none"
             told._made = self, {"head": head, "lam": lam, "experts": experts, "attributes": attributes, "transform": transform}
             return told
-        made = FewShot(g, options, held, labels, weights)  # the weights that were read, whatever the file is now
+        made = FewShot(g, options, held, labels, weights, saved)  # the weights that were read, whatever the file is now
         made._made = self, {"head": head, "lam": lam, "transductive": transductive, "experts": experts}
         made._made[1]["attributes"] = attributes
-        return made if found is None else made._restore(found)
+        return made
 
     def score_links(self, g: Any, pairs: Sequence, head: str | Head | None = None, lam: float | None = None) -> np.ndarray:
         """Scores pairs of nodes that are not linked: the higher, the more likely a link is missing.
@@ -277,6 +274,15 @@ class Trained:
 
     def __reduce__(self):
         return Trained, (self.weights,)
+
+
+def _read(path, g, options, weights):
+    """The mo_saved_readout of a file, for this graph; sets the readout in the options."""
+    saved = Handle(g.context, ffi.new("mo_saved_readout *"), release=lib.gate_mo_saved_readout_release)
+    g.context.call(lib.gate_mo_saved_readout_read, os.fsencode(path), g._live(), options, weights, saved._live())
+    if saved._live().old:
+        raise errors.InvalidError(f"{os.fspath(path)}: the readout is of other data than {g.name}; open it for those, then `on`")
+    return saved
 
 
 def _pairs_of(pairs):

@@ -1,4 +1,5 @@
-/* tools/python/door/recipes.h - the recipes of `mochi train` (tools/train/recipe.h), for mochi/graphs/recipes.py. */
+/* tools/python/door/program.h - the parts of the program that Python calls: the recipes of `mochi train`
+ * (tools/train/recipe.h), and an example in words (tools/predict/example_words.h). */
 typedef struct names {
     char **items;
     int count;
@@ -13,9 +14,10 @@ typedef struct recipe {
     ...;
 } recipe;
 recipe recipe_defaults(int number);
-bool reads_itself(const recipe *r);
 void recipe_settle(recipe *r);
+const char *recipe_refuses(const recipe *r, const char *option);
 bool recipe_set(recipe *r, const char *key, const char *value, char expected[256]);
 char *recipe_text(const recipe *r);
 void free_names(names *list);
+char *example_words(const mo_graph *graph, int64_t id, const int64_t *class_of, char *const *class_name);
 void free(void *text);
