@@ -1,6 +1,7 @@
 """The notebooks: every cell of a page runs; if nbclient and matplotlib are installed, the notebook made of the page has
 its figures."""
 
+import functools
 import json
 import os
 import pathlib
@@ -72,12 +73,12 @@ def test_every_cell_runs(path, monkeypatch, capsys):
     if path.stem == "pitfalls":
         expect_figures_of_another_program(names)
     if path.stem == "exercises":
-        expect_a_strict_judge(names, said)
+        expect_a_strict_judge(names, said, capsys)
 
 
-def expect_a_strict_judge(names, said):
+def expect_a_strict_judge(names, said, capsys):
     """The page's empty functions are refused with a hint, its solutions accepted; a right value without its gradient
-    and a result of another shape are refused too."""
+    and a result of another shape are refused too. An Op answers by its name; what has no name of an exercise is told so."""
     verdicts = re.findall(r"^(\w+): (not yet|right)", said, re.M)
     assert verdicts == [(name, what) for what in ("not yet", "right") for name in names["EXERCISES"]] and said.count("hint: ") == 10
 
@@ -90,6 +91,13 @@ def expect_a_strict_judge(names, said):
         return right(X, y, lam).reshape(1, 4)
 
     assert not names["judge"](weighted) and not names["judge"](leave_one_out)
+    assert names["judge"](names["congruence_op"])
+    unnamed = [lambda X, y, lam, a: y, mochi.Op(lambda X: X, lambda Y_bar, Y, X: (Y_bar,), name="identity"), functools.partial(weighted)]
+    for answer in unnamed:
+        assert not names["judge"](answer)
+    said = capsys.readouterr().out
+    print(said)
+    assert said.count(": not judged: ") == 3 and said.count("one of tempered, weighted, ") == 3 and "identity: not" in said
 
 
 def expect_figures_of_another_program(names):
