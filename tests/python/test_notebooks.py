@@ -72,6 +72,14 @@ def test_every_cell_runs(path, monkeypatch, capsys):
     assert said
     if path.stem == "pitfalls":
         expect_figures_of_another_program(names)
+        expect_what_the_pitfalls_say(names)
+    if path.stem == "lecture":
+        rows = names["rows"]
+        assert rows["unrolled"][-1][0] < 1e-6 and rows["implicit"][-1][0] < 1e-6
+        assert rows["unrolled"][-1][2] > 10 * rows["implicit"][-1][2]
+    if path.stem == "own_head":
+        at_20 = {row["head"]: row["accuracy"] for row in names["table"] if row["k"] == 20}
+        assert names["losses"][-1] < 0.75 * names["losses"][0] and at_20["kernel_ridge_trained"] > at_20["ridge"] + 20
     if path.stem == "exercises":
         expect_a_strict_judge(names, said, capsys)
 
@@ -98,6 +106,23 @@ def expect_a_strict_judge(names, said, capsys):
     said = capsys.readouterr().out
     print(said)
     assert said.count(": not judged: ") == 3 and said.count("one of tempered, weighted, ") == 3 and "identity: not" in said
+
+
+def expect_what_the_pitfalls_say(names):
+    """Shifted prototypes fall to chance; A loses its recall though its prototype stays outside the hull; one temperature helps a little,
+    the logistic much more; and the prototype inside the hull wins no row."""
+    means = {name: np.mean(values, 0) for name, values in names["origin"].items()}
+    assert np.all(np.diff(means["prototype"]) <= 0) and means["prototype"][0] > 0.999 and means["prototype"][-1] == 0.5
+    assert np.all(means["ridge"] > 0.999)
+    m = {name: np.mean(values, 0) for name, values in names["hull"].items()}
+    assert m["prototype_recall_A"][0] > 0.98 and m["prototype_recall_A"][-1] == 0 and m["prototype_recall_B"][-1] == 1
+    assert abs(m["prototype_accuracy"][-1] - 2 / 3) < 1e-9 and m["ridge_accuracy"][-1] > m["prototype_accuracy"][-1] + 0.05
+    assert np.all(abs(m["hull_distance"] - 1.5) < 0.2) and np.all((0.75 < m["ridge_recall_A"]) & (m["ridge_recall_A"] < 0.88))
+    for of in names["calibration"].values():
+        prototype, tempered, logistic = (np.array(of[f"ece_{name}"]) for name in ("prototype", "temperature", "logistic"))
+        assert prototype.mean() > 1.3 * tempered.mean() and logistic.mean() < 0.003
+        assert sum(prototype > tempered) >= 17 and sum(tempered > logistic) >= 17
+    assert names["never_wins"](names["four"]) == [3]
 
 
 def expect_figures_of_another_program(names):
