@@ -109,8 +109,8 @@ def expect_a_strict_judge(names, said, capsys):
 
 
 def expect_what_the_pitfalls_say(names):
-    """Shifted prototypes fall to chance; A loses its recall though its prototype stays outside the hull; one temperature helps a little,
-    the logistic much more; and the prototype inside the hull wins no row."""
+    """Shifted prototypes fall to chance; A loses its recall though its prototype stays outside the hull; one temperature helps a
+    little, the logistic much more."""
     means = {name: np.mean(values, 0) for name, values in names["origin"].items()}
     assert np.all(np.diff(means["prototype"]) <= 0) and means["prototype"][0] > 0.999 and means["prototype"][-1] == 0.5
     assert np.all(means["ridge"] > 0.999)
@@ -122,7 +122,6 @@ def expect_what_the_pitfalls_say(names):
         prototype, tempered, logistic = (np.array(of[f"ece_{name}"]) for name in ("prototype", "temperature", "logistic"))
         assert prototype.mean() > 1.3 * tempered.mean() and logistic.mean() < 0.003
         assert sum(prototype > tempered) >= 17 and sum(tempered > logistic) >= 17
-    assert names["never_wins"](names["four"]) == [3]
 
 
 def expect_figures_of_another_program(names):
