@@ -2,8 +2,9 @@
  * function theorem (Krantz and Parks 2002; Blondel et al. 2022).
  *
  * x_star [batch .., item ..], theta of any shapes, F as graph code -> x, equal to x_star; float32 or float64. Errors: F
- * not shaped like x_star, F(x_star, theta) not small, a singular dF/dx, an adjoint system that does not reach its
- * tolerance. Saved: the factors of dF/dx if systems are small, made only if the call is recorded.
+ * not shaped like x_star, F(x_star, theta) not small, F reads a tensor that needs a gradient and is not in theta, a
+ * singular dF/dx, an adjoint system that does not reach its tolerance. Saved: the factors of dF/dx if systems are
+ * small, made only if the call is recorded.
  *
  * F(x, theta) = 0 with J = dF/dx regular makes x a function of theta near the solution:
  *     J dx + dF/dtheta dtheta = 0;   dx = -J^-1 dF/dtheta dtheta;
@@ -90,7 +91,7 @@ static bool check_residual(mo_call *c, const mo_implicit_problem *p, const mo_im
 static void implicit_forward(mo_call *c) {
     const mo_implicit_problem *p = c->attributes;
     mo_tensor *theta[MO_MAX_THETA], *LU, *pivot;
-    bool recorded = mo_call_recorded(c);
+    bool recorded = mo_call_recorded(c), recording = c->t->recording;
     mo_implicit_graph g;
     mo_tensor_copy(c->out[0], c->in[0]);
     if (!recorded && p->options.residual < 0)
@@ -99,7 +100,8 @@ static void implicit_forward(mo_call *c) {
     for (int i = 0; i < p->n; i++)
         theta[i] = mo_stop_gradient(c->t, c->in[1 + i]);
     mo_tensor *x = mo_stop_gradient(c->t, c->out[0]);
-    if (!mo_implicit_record(c->t, p, c->op->name, x, theta, &g) || !check_residual(c, p, &g))
+    if (!mo_implicit_record(c->t, p, c->op->name, x, theta, &g) ||
+        (recording && !mo_implicit_is_closed(c->t, c->op->name, &g)) || !check_residual(c, p, &g))
         return;
     if (recorded && mo_implicit_is_dense(p, x) && mo_implicit_factor(c, p, &g, &LU, &pivot)) {
         mo_call_save(c, LU);

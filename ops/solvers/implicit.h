@@ -32,6 +32,9 @@ double mo_implicit_tolerance(const mo_implicit_problem *p, mo_dtype real);
  * with `name`. */
 bool mo_implicit_record(mo_tape *t, const mo_implicit_problem *p, const char *name, mo_tensor *x,
     mo_tensor *const *theta, mo_implicit_graph *g);
+/* Raises an error if F of g reads a tensor that needs a gradient and is not in theta. For forward functions, in which g
+ * is computed at x and theta without gradients. */
+bool mo_implicit_is_closed(mo_tape *t, const char *name, const mo_implicit_graph *g);
 /* Returns the number of unknowns in one system of the batch. */
 int64_t mo_implicit_unknowns(const mo_implicit_problem *p, const mo_tensor *x);
 bool mo_implicit_is_dense(const mo_implicit_problem *p, const mo_tensor *x);

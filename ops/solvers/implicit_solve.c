@@ -3,8 +3,9 @@
  * b and x [batch .., item ..], theta of any shapes -> u in the shape of x; float32 or float64. Small systems are solved
  * by factors of J (jacobian.c), made here or known. Large systems are solved by conjugate gradients if J is declared
  * symmetric, else by GMRES, by products with J^T (one vjp of F) or with J (the vjp of w -> J^T w, a linear map).
- * Errors: F not shaped like x, a singular J, a system that did not reach its tolerance (unless the options accept
- * that), a J that is declared symmetric but is not, if conjugate gradients do not converge. Saved: the factors, if any.
+ * Errors: F not shaped like x, F reads a tensor that needs a gradient and is not in theta, a singular J, a system that
+ * did not reach its tolerance (unless the options accept that), a J that is declared symmetric but is not, if conjugate
+ * gradients do not converge. Saved: the factors, if any.
  *
  * J^T u = b;  dJ^T u + J^T du = db;  du = J^-T (db - dJ^T u), hence
  *     b_bar = J^-1 u_bar,   (x_bar, theta_bar) = -d/d(x, theta) <b_bar, J^T u>   with b_bar and u held fixed;
@@ -12,6 +13,7 @@
  *     -<J^T left, right>,   (left, right) = (u, b_bar) or (b_bar, w),
  * that is solve.c's A_bar = -B_bar X^T, with A never formed. b_bar is this op again with known factors: derivatives of
  * any order neither factorize nor record an iteration. */
+#include "autograd/tape.h"
 #include "ops/rules/shapes.h"
 #include "ops/solvers/implicit.h"
 #include "ops/solvers/krylov.h"
@@ -114,6 +116,7 @@ static void implicit_solve_forward(mo_call *c) {
     int n = o->problem.n;
     mo_tensor *theta[MO_MAX_THETA], *LU = o->factored ? c->in[2 + n] : NULL, *pivot = o->factored ? c->in[3 + n] : NULL;
     mo_jacobian J = {0};
+    const bool recording = c->t->recording;
     if (o->problem.options.report)
         o->problem.options.report->adjoint_systems++;
     if (!LU) {
@@ -121,7 +124,8 @@ static void implicit_solve_forward(mo_call *c) {
         for (int i = 0; i < n; i++)
             theta[i] = mo_stop_gradient(c->t, c->in[2 + i]);
         mo_tensor *x = mo_stop_gradient(c->t, c->in[1]);
-        if (!mo_implicit_record(c->t, &o->problem, c->op->name, x, theta, &J.g))
+        if (!mo_implicit_record(c->t, &o->problem, c->op->name, x, theta, &J.g) ||
+            (recording && !mo_implicit_is_closed(c->t, c->op->name, &J.g)))
             return;
         if (!mo_implicit_is_dense(&o->problem, x)) {
             mo_tensor *u = solve_by_products(c, &J);

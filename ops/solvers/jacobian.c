@@ -2,6 +2,7 @@
  *
  * Row i of J is the vjp of F with the unit cotangent e_i: m sweeps over one recorded F give the Jacobians of all items
  * of a batch at once, since item k of F depends on item k of x alone. */
+#include "autograd/tape.h"
 #include "ops/rules/factor.h"
 #include "ops/rules/shapes.h"
 #include "ops/solvers/implicit.h"
@@ -50,6 +51,29 @@ bool mo_implicit_record(mo_tape *t, const mo_implicit_problem *p, const char *na
             mo_shape_string(g->F, got, sizeof got), mo_dtype_name(g->F->dtype), mo_shape_string(x, want, sizeof want),
             mo_dtype_name(x->dtype));
     return mo_ok(ctx);
+}
+
+static bool is_older(const mo_tape *t, const mo_tensor *X, const mo_tensor *than) {
+    int64_t i = 0;
+    while (i < t->n_tensors && t->tensors[i] != X && t->tensors[i] != than)
+        i++;
+    return i < t->n_tensors && t->tensors[i] == X;
+}
+
+bool mo_implicit_is_closed(mo_tape *t, const char *name, const mo_implicit_graph *g) {
+    const int64_t first = g->x->node->index + 1;
+    char shape[160];
+    for (int64_t i = first; i < t->n_nodes; i++)
+        for (int k = 0; k < t->nodes[i]->n_in; k++) {
+            const mo_tensor *X = t->nodes[i]->in[k];
+            bool own = X->node ? X->node->index >= first : X->tape && !is_older(t, X, g->x);
+            if (X->requires_grad && X != g->x && !own)
+                mo_fail(t->ctx, MO_INVALID,
+                    "%s: the function reads a tensor that needs a gradient and is not in theta, %s %s: its gradient "
+                    "would be lost",
+                    name, mo_shape_string(X, shape, sizeof shape), mo_dtype_name(X->dtype));
+        }
+    return mo_ok(t->ctx);
 }
 
 /* ---- products ---- */

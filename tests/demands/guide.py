@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes tools/guides/asked_elsewhere.md from the docstrings of the programs of this folder. tests/python/test_demands.py compares.
+"""Runs the programs of this folder, in a Python that has mochi; or makes the page "Asked elsewhere" of their docstrings.
 
-Usage: guide.py      in a Python that has mochi; runs the programs as well
+Usage: guide.py [--page FILE]      the build and tools/docs make the page
 """
 
 import ast
@@ -12,7 +12,6 @@ import sys
 import textwrap
 
 HERE = pathlib.Path(__file__).resolve().parent
-PAGE = HERE.parents[1] / "tools/guides/asked_elsewhere.md"
 GROUPS = {
     "Solves and their derivatives": """cholesky_solve_jvp cholesky_inverse_jvp solve_of_identity_151_two_threads
         lstsq_backward_ill_conditioned lstsq_of_collinear_columns lstsq_forward_mode""",
@@ -58,8 +57,10 @@ def page():
 
 
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["--page"]:
+        pathlib.Path(sys.argv[2]).write_text(page())
+        sys.exit()
     ran = {name: run(name) for name in NAMES}
     for name, (status, line) in ran.items():
         print(line if status in (0, 77) else f"{name}: failed\n{line}")
-    PAGE.write_text(page())
     sys.exit(any(status not in (0, 77) for status, _ in ran.values()))

@@ -208,6 +208,36 @@ TEST_OF(a_system_with_the_jacobian_is_solved, fixture *f) {
     assert_failed(f->ctx, MO_INVALID, PARTS("implicit_solve: input 0 is null"));
 }
 
+/* x - a y, with a from outside: y is theta, and a leaf of its own, which F makes, is allowed. */
+static mo_tensor *captures(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state) {
+    mo_tensor *own = mo_require_grad(mo_full(t, MO_F64, 0, NULL, 1));
+    return mo_sub(t, x, mo_mul(t, mo_mul(t, own, theta[0]), state));
+}
+
+TEST_OF(a_hidden_tensor_that_needs_a_gradient_is_an_error, fixture *f) {
+    draw(f, MO_F64, 2, 3, false);
+    mo_tape *t = f->t;
+    mo_tensor *theta = f->theta[1], *hidden = mo_scale(t, theta, 2, 0),
+              *leaf = mo_require_grad(mo_full(t, MO_F64, 0, NULL, 3));
+    mo_tensor *fixed = mo_stop_gradient(t, hidden), *outside[] = {theta, hidden, leaf};
+    mo_tensor *x = mo_implicit(t, mo_mul(t, theta, fixed), captures, &theta, 1, &(mo_implicit_options){.state = fixed});
+    assert_true(mo_ok(f->ctx) && mo_needs_grad(x));
+    for (int i = 0; i < 3; i++)
+        for (int dense = 0; dense < 2; dense++) {
+            const mo_implicit_options o = {.state = outside[i], .dense_limit = dense ? 0 : -1};
+            mo_implicit(t, mo_mul(t, theta, outside[i]), captures, &theta, 1, &o);
+            assert_failed(f->ctx, MO_INVALID,
+                PARTS("implicit: the function reads a tensor that needs a gradient and is not in theta"));
+            mo_implicit_solve(t, x, x, captures, &theta, 1, false, &o);
+            assert_failed(
+                f->ctx, MO_INVALID, PARTS("implicit_solve: the function reads a tensor that needs a gradient"));
+            mo_tape_set_mode(t, MO_EVAL); /* without gradients nothing is lost */
+            mo_implicit(t, mo_mul(t, theta, outside[i]), captures, &theta, 1, &o);
+            assert_true(mo_ok(f->ctx));
+            mo_tape_set_mode(t, MO_RECORD);
+        }
+}
+
 static mo_tensor *misshapen(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state) {
     return mo_sum(t, cubic(t, x, theta, n, state), MO_AXIS(0), MO_DROP_AXES);
 }

@@ -66,6 +66,31 @@ def test_an_exception_in_a_function_comes_out_as_it_is():
         assert (mochi.parameter(np.ones(2)) * 2.0).sum().item() == 4
 
 
+def test_a_closure_over_a_tensor_that_needs_a_gradient_is_refused():
+    """Its gradient would be 0 without a word; a constant, a detached tensor and an evaluation lose nothing."""
+    a, start = mochi.parameter(np.array([8.0, 27.0])), np.ones(2)
+    refused = "needs a gradient and is not in theta, \\[2\\] float64: its gradient would be lost"
+    with mochi.Tape() as tape:
+        scale = mochi.parameter(np.array([1.0, 2.0]))
+        closures = [a, a * 2.0, scale]
+        for x in closures:
+            with pytest.raises(mochi.InvalidError, match=refused):
+                mochi.root(lambda w, x=x: w * w * w - x, start, [])
+            with pytest.raises(mochi.InvalidError, match=refused):
+                mochi.root(lambda w, b, x=x: w * w * w * b - x, start, [scale * 1.0])
+            with pytest.raises(mochi.InvalidError, match=refused):
+                mochi.minimize(lambda w, b, x=x: ((w - x) ** 2).sum() + (w * w * b).sum(), start, [scale * 1.0])
+            with pytest.raises(mochi.InvalidError, match=refused):
+                mochi.implicit_solve(lambda w, x=x: w * x, start, start, [])
+        w = mochi.root(lambda w, b: w * w * w * b - a.detach(), start, [scale])
+        assert np.allclose(tape.grad(w.sum(), [scale])[0].numpy(), -w.numpy() / (3 * scale.numpy()))
+        with pytest.raises(mochi.InvalidError, match=refused):  # the Jacobian of a step reads it
+            mochi.root(lambda w, b: w * w * w * b - a, start, [scale], unrolled=True)
+    with mochi.Tape("eval"):
+        assert np.allclose(mochi.root(lambda w: w * w * w - a, start, []).numpy(), [2, 3])
+    print(len(closures), "closures refused by root, minimize and implicit_solve")
+
+
 def interrupted(w, a):
     raise KeyboardInterrupt
 

@@ -1,6 +1,7 @@
 """The notebooks: every cell of a page runs; if nbclient and matplotlib are installed, the notebook made of the page has
 its figures."""
 
+import functools
 import json
 import os
 import pathlib
@@ -71,13 +72,21 @@ def test_every_cell_runs(path, monkeypatch, capsys):
     assert said
     if path.stem == "pitfalls":
         expect_figures_of_another_program(names)
+        expect_what_the_pitfalls_say(names)
+    if path.stem == "lecture":
+        rows = names["rows"]
+        assert rows["unrolled"][-1][0] < 1e-6 and rows["implicit"][-1][0] < 1e-6
+        assert rows["unrolled"][-1][2] > 10 * rows["implicit"][-1][2]
+    if path.stem == "own_head":
+        at_20 = {row["head"]: row["accuracy"] for row in names["table"] if row["k"] == 20}
+        assert names["losses"][-1] < 0.75 * names["losses"][0] and at_20["kernel_ridge_trained"] > at_20["ridge"] + 20
     if path.stem == "exercises":
-        expect_a_strict_judge(names, said)
+        expect_a_strict_judge(names, said, capsys)
 
 
-def expect_a_strict_judge(names, said):
+def expect_a_strict_judge(names, said, capsys):
     """The page's empty functions are refused with a hint, its solutions accepted; a right value without its gradient
-    and a result of another shape are refused too."""
+    and a result of another shape are refused too. An Op answers by its name; what has no name of an exercise is told so."""
     verdicts = re.findall(r"^(\w+): (not yet|right)", said, re.M)
     assert verdicts == [(name, what) for what in ("not yet", "right") for name in names["EXERCISES"]] and said.count("hint: ") == 10
 
@@ -90,6 +99,29 @@ def expect_a_strict_judge(names, said):
         return right(X, y, lam).reshape(1, 4)
 
     assert not names["judge"](weighted) and not names["judge"](leave_one_out)
+    assert names["judge"](names["congruence_op"])
+    unnamed = [lambda X, y, lam, a: y, mochi.Op(lambda X: X, lambda Y_bar, Y, X: (Y_bar,), name="identity"), functools.partial(weighted)]
+    for answer in unnamed:
+        assert not names["judge"](answer)
+    said = capsys.readouterr().out
+    print(said)
+    assert said.count(": not judged: ") == 3 and said.count("one of tempered, weighted, ") == 3 and "identity: not" in said
+
+
+def expect_what_the_pitfalls_say(names):
+    """Shifted prototypes fall to chance; A loses its recall though its prototype stays outside the hull; one temperature helps a
+    little, the logistic much more."""
+    means = {name: np.mean(values, 0) for name, values in names["origin"].items()}
+    assert np.all(np.diff(means["prototype"]) <= 0) and means["prototype"][0] > 0.999 and means["prototype"][-1] == 0.5
+    assert np.all(means["ridge"] > 0.999)
+    m = {name: np.mean(values, 0) for name, values in names["hull"].items()}
+    assert m["prototype_recall_A"][0] > 0.98 and m["prototype_recall_A"][-1] == 0 and m["prototype_recall_B"][-1] == 1
+    assert abs(m["prototype_accuracy"][-1] - 2 / 3) < 1e-9 and m["ridge_accuracy"][-1] > m["prototype_accuracy"][-1] + 0.05
+    assert np.all(abs(m["hull_distance"] - 1.5) < 0.2) and np.all((0.75 < m["ridge_recall_A"]) & (m["ridge_recall_A"] < 0.88))
+    for of in names["calibration"].values():
+        prototype, tempered, logistic = (np.array(of[f"ece_{name}"]) for name in ("prototype", "temperature", "logistic"))
+        assert prototype.mean() > 1.3 * tempered.mean() and logistic.mean() < 0.003
+        assert sum(prototype > tempered) >= 17 and sum(tempered > logistic) >= 17
 
 
 def expect_figures_of_another_program(names):

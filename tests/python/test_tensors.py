@@ -199,6 +199,17 @@ def test_a_parameter_is_written_as_a_whole():
         mochi.constant(fixed).write(1)
 
 
+def test_a_detached_parameter_is_data():
+    W = mochi.parameter(np.array([1.0, 2.0]))
+    data = W.detach()  # needs no tape
+    assert not data.requires_grad and data.dtype == "float64" and data.tolist() == [1, 2]
+    W.write(np.zeros(2))
+    assert data.tolist() == [1, 2]
+    with mochi.Tape() as tape:
+        (gradient,) = tape.grad((W * W.detach() + W).sum(), [W])
+    assert gradient.tolist() == [1, 1]
+
+
 def test_backward_adds_up():
     W = mochi.parameter(np.ones(2))
     assert W.grad is None

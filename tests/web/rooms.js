@@ -32,8 +32,9 @@ const visits = {
         const step = $('[role=status]').textContent; set($('textarea'), 'loss = banana'); await wait();
         const wrong = $('.wrong')?.textContent; set($('textarea'), 'loss = ' + '('.repeat(50000)); await wait(); const deep = $('.wrong')?.textContent;
         set($('input[placeholder="W 2 3"]'), 'W 2 2'); press('Add a matrix'); set($('textarea'), 'loss = sum(W^2)'); await wait(); const added = $$('.node').length;
+        const cell = $('table.numbers input'), marks = []; for (const text of ['one', '', '7']) { set(cell, text); await wait(); marks.push([cell.getAttribute('aria-invalid'), cell.closest('table').querySelector('caption').textContent]); }
         $('nav').dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowRight', bubbles: true })); await wait(); const next = location.hash;
-        return { boxes, broken, lines, last, step, wrong, deep, added, next };`, (r) => {
+        return { boxes, broken, lines, last, step, wrong, deep, added, marks, next };`, (r) => {
         assert(r.boxes >= 6, `boxes: ${r.boxes}`);
         assert.deepStrictEqual(r.broken, []);
         assert.deepStrictEqual(r.lines, [7, 5, 'The line 0.87619 x + 0.10909']); // Y on x and 1, with lambda 0.5: 9.2 / 10.5, 0.6 / 5.5
@@ -41,6 +42,7 @@ const visits = {
         assert.match(r.step, /Backward/);
         assert.match(r.deep, /started anew|expected/);
         assert.strictEqual(r.added, 3);
+        assert.deepStrictEqual(r.marks, [['true', '“one” is no number: 2 is still used.'], ['true', '“” is no number: 2 is still used.'], ['false', '']]);
         assert.strictEqual(r.next, '#solve');
     }],
     solve: [`await room('solve'); const before = $('table.plain').textContent; set($('input[type=range]:nth-of-type(1)'), 3); await wait();
@@ -81,10 +83,12 @@ const visits = {
     }],
     exercises: [`await room('exercises'); const answers = ['A^T Y_bar', 'Y_bar o B', '2 y_bar A', 'B Y_bar^T', 'A^-T X_bar', '-A^-T X_bar X^T', '-Y^T Y_bar Y^T', '2 y_bar (M M^T)^-1 M', 'Y o (Y_bar - row_sum(Y o Y_bar))', '-<(Z^T Z + lambda I)^-1 W_bar, W>'];
         const forms = $$('form'); set(forms[4].querySelector('input'), 'A^-1 X_bar'); forms[4].querySelector('button').click(); await wait(); const wrong = $$('form ~ [role=status]')[4].textContent;
+        const lead = $('.lead').textContent, unnamed = answers.flatMap((answer, i) => answer.match(/[A-Za-z]\\w*/g).filter((name) => !(name.length > 1 || 'oTI'.includes(name) ? lead + $$('.names')[i].textContent : $$('.names')[i].textContent).match(new RegExp('\\\\b' + name + '\\\\b'))));
         for (let i = 0; i < answers.length; i++) { set(forms[i].querySelector('input'), answers[i]); forms[i].querySelector('button').click(); await wait(); }
         const make = URL.createObjectURL; let blob; URL.createObjectURL = (b) => ((blob = b), '#exercises'); HTMLAnchorElement.prototype.click = () => {}; press('Save for the teacher'); URL.createObjectURL = make;
-        return { wrong, solved: $('main > [role=status]').textContent, saved: JSON.parse(await blob.text()).exercises };`, (r) => {
+        return { wrong, unnamed, solved: $('main > [role=status]').textContent, saved: JSON.parse(await blob.text()).exercises };`, (r) => {
         assert.match(r.wrong, /^No/);
+        assert.deepStrictEqual(r.unnamed, [], 'names that the room does not list');
         assert.strictEqual(r.solved, '10 of 10 solved.');
         assert.strictEqual(r.saved.filter((e) => e.right && e.tries > 0 && e.answer).length, 10);
     }],
@@ -155,6 +159,12 @@ async function times(browser) {
                 console.log(`not ok ${name}: ${error.message}`);
             }
         }
+        await browser.open(`file://${path.resolve(page)}?again`);
+        await ready(browser);
+        const kept = await browser.evaluate(`${helpers} await room('write'); const program = $('textarea').value, from = $('main select').value, boxes = $$('.node').length, cell = $('table.numbers input').value; await room('exercises');
+            return { program, from, boxes, cell, solved: $('main > [role=status]').textContent };`);
+        if (JSON.stringify(kept) === JSON.stringify({ program: 'loss = sum(W^2)', from: 'own', boxes: 3, cell: '7', solved: '10 of 10 solved.' })) console.log('ok a reload keeps the program and the answers');
+        else console.log('not ok: after a reload', kept), failed++;
         for (const width of [390, 1280, 1920]) {
             await browser.size(width);
             for (const name of Object.keys(visits)) {

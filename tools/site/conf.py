@@ -6,8 +6,9 @@ import re
 import sys
 
 SOURCE = pathlib.Path(__file__).resolve().parent  # the root of a copy of the source tree
-sys.path[:0] = [str(SOURCE / "tools/python"), str(SOURCE / "tools/python/door")]
-import headers  # noqa: E402 - the copy's
+sys.path[:0] = [str(SOURCE / "tools/python"), str(SOURCE / "tools/python/door"), str(SOURCE / "tests/demands")]
+import guide  # noqa: E402 - the copy's
+import headers  # noqa: E402
 import operations  # noqa: E402
 
 project = "libmochi"
@@ -110,7 +111,8 @@ def page_of(header, text):
 
 
 def write_references(app):
-    """Writes the pages c/ and python/, from the headers and the package."""
+    """Writes the pages c/ and python/, from the headers and the package, and what others asked, from tests/demands."""
+    (SOURCE / "tools/guides/asked_elsewhere.md").write_text(guide.page())
     public = (SOURCE / "headers.txt").read_text().split()[1:]  # without the first, mochi.h, which includes the others
     (SOURCE / "c").mkdir(exist_ok=True)
     names = []

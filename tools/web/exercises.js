@@ -1,32 +1,18 @@
 // tools/web/exercises.js - ten exercises, judged by the library's checker of gradients; progress stays in the browser.
-import { el, field, short, tex } from './view.js';
+import { el, field, remember, remembered, short, tex } from './view.js';
 
 const KEY = 'mochi exercises';
-
-function remember(progress) {
-    try {
-        localStorage.setItem(KEY, JSON.stringify(progress));
-    } catch { /* without storage in the browser the page still works */ }
-}
-
-function remembered() {
-    try {
-        return JSON.parse(localStorage.getItem(KEY)) ?? {};
-    } catch {
-        return {};
-    }
-}
 
 /** What the checker says, in the words of the page. */
 const plain = (why) => why.replace(/^sample "[^"]*"(, input \d+)?: /, '').replace('that the lesson has shown', 'of this exercise')
     .replace(/vjp (\S+), difference quotient (\S+)/, (_, mine, theirs) => `along a drawn direction it gives ${short(Number(mine))}, differences give ${short(Number(theirs))}`);
 
 export function exercises(place, ask) {
-    const list = ask('exercises').exercises, progress = { name: '', ...remembered() };
+    const list = ask('exercises').exercises, progress = { name: '', ...remembered(KEY) };
     progress.answers ??= {};
     const count = el('p', { role: 'status' });
     const tell = () => (count.textContent = `${Object.values(progress.answers).filter((a) => a.right).length} of ${list.length} solved.`);
-    const name = field({ value: progress.name, autocapitalize: 'words', 'aria-label': 'Your name', placeholder: 'Your name', oninput: () => ((progress.name = name.value), remember(progress)) });
+    const name = field({ value: progress.name, autocapitalize: 'words', 'aria-label': 'Your name', placeholder: 'Your name', oninput: () => ((progress.name = name.value), remember(KEY, progress)) });
 
     function save() {
         const report = { format: 'mochi-exercises', version: 1, name: progress.name, date: new Date().toISOString(),
@@ -43,22 +29,23 @@ export function exercises(place, ask) {
             const result = ask(`judge ${i}\n${answer.value}`);
             const tries = (progress.answers[i]?.tries ?? 0) + 1, right = Boolean(result.pass);
             progress.answers[i] = { right: right || Boolean(progress.answers[i]?.right), tries, answer: answer.value };
-            remember(progress);
+            remember(KEY, progress);
             verdict.replaceChildren(el('p', { class: right ? 'right' : 'wrong' }, right ? 'Right, at orders one and two.'
                 : `${result.first ? 'Right at order one, and not at order two' : 'No'}: ${plain(result.why ?? result.error)}.`));
             tell();
         };
         if (before?.right) verdict.append(el('p', { class: 'right' }, 'Solved.'));
         const letter = e.asked.slice(0, -4).replace('lambda', 'λ');
-        const sizes = e.inputs.map((m) => `${m.name} ${m.rows ? `${m.rows}×${m.columns}` : 'a number'}`).join(', ');
+        const output = e.formula.split(' ')[0]; // of "Y = A B"
+        const names = [...e.inputs.map((m) => `${m.name} ${m.rows ? `${m.rows}×${m.columns}` : 'a number'}`), output, `${output}_bar`].join(', ');
         return el('div', { class: 'panel' }, el('h3', {}, `${i + 1}. ${e.title}`), tex(e.latex, true),
-            el('p', {}, 'The gradient of the loss in ', letter, ', ', el('span', { class: 'bar' }, letter), ' = ? ', el('span', { class: 'quiet' }, sizes)),
+            el('p', {}, 'The gradient of the loss in ', letter, ', ', el('span', { class: 'bar' }, letter), ' = ? ', el('span', { class: 'quiet names' }, `Names: ${names}.`)),
             el('form', { class: 'answer', onsubmit: (event) => (event.preventDefault(), judge()) }, answer, el('button', { class: 'main' }, 'Check'),
                 el('button', { type: 'button', onclick: () => verdict.replaceChildren(el('p', { class: 'quiet' }, e.hint)) }, 'Hint')), verdict);
     }
 
     place.append(el('h2', {}, 'Exercises'),
-        el('p', { class: 'lead' }, 'Write one line of an adjoint: A^T, A^-1, A^-T, A B, A o B, <A, B>, sum(A), solve(A, B), and Y_bar for the gradient that arrives. Your line becomes the rule of an op, and the library’s checker compares it with differences, at order one and at order two.'),
+        el('p', { class: 'lead' }, 'Write one line of an adjoint: A^T, A^-1, A^-T, A B, A o B, <A, B>, I, sum(A), row_sum(A), trace(A), diag(A), tril(A), solve(A, B), solve_spd(A, B), and Y_bar for the gradient that arrives. Your line becomes the rule of an op, and the library’s checker compares it with differences, at order one and at order two.'),
         el('div', { class: 'answer' }, name, el('button', { onclick: save }, 'Save for the teacher')), count, el('div', { class: 'cards' }, list.map(one)));
     tell();
 }

@@ -37,18 +37,21 @@ export { short };
 /** Numbers in rows between brackets. */
 export const matrix = (values, columns, label) => matrixOf(el, values, columns, label);
 
-/** A matrix to type into; a number is dragged sideways to change it. changed is called with the new values. */
+/** A matrix to type into; a number is dragged sideways to change it. changed is called with the new values. A cell whose
+ * text is no number is marked, and the caption says which value stays in its place. */
 export function editable(name, values, columns, changed) {
+    const caption = el('caption', { 'aria-live': 'polite' });
     const inputs = values.map((value, i) => {
         const input = field({ value: String(value),
             'aria-label': `${name}, row ${Math.floor(i / columns) + 1}, column ${(i % columns) + 1}` });
         let from = null;
         const take = () => {
-            const number = Number(input.value.replace(',', '.'));
-            if (input.value.trim() !== '' && Number.isFinite(number)) {
-                values[i] = number;
-                changed(values);
-            }
+            const number = Number(input.value.replace(',', '.')), read = input.value.trim() !== '' && Number.isFinite(number);
+            input.setAttribute('aria-invalid', String(!read));
+            caption.textContent = read ? '' : `“${input.value}” is no number: ${values[i]} is still used.`;
+            if (!read) return;
+            values[i] = number;
+            changed(values);
         };
         input.addEventListener('input', take);
         input.addEventListener('keydown', (event) => {
@@ -74,7 +77,7 @@ export function editable(name, values, columns, changed) {
     const rows = [];
     for (let i = 0; i < inputs.length; i += columns)
         rows.push(el('tr', {}, inputs.slice(i, i + columns).map((input) => el('td', {}, input))));
-    return el('table', { class: 'numbers' }, el('tbody', {}, rows));
+    return el('table', { class: 'numbers' }, caption, el('tbody', {}, rows));
 }
 
 /** show(value): the text for a value. */
@@ -94,6 +97,22 @@ export function choice(text, options, value, changed) {
     const select = el('select', { onchange: () => changed(select.value) },
         options.map(([name, shown]) => el('option', { value: name, selected: name === value }, shown)));
     return el('label', {}, text, ' ', select);
+}
+
+/** Keeps a value in the browser, for the next visit. */
+export function remember(key, value) {
+    try {
+        localStorage.setItem(key, JSON.stringify(value));
+    } catch { /* without storage in the browser the page still works */ }
+}
+
+/** The value kept under a key, or null. */
+export function remembered(key) {
+    try {
+        return JSON.parse(localStorage.getItem(key));
+    } catch {
+        return null;
+    }
 }
 
 /** Calls work at the next frame, once, however often it is asked for. */

@@ -1,5 +1,5 @@
 // tools/web/write.js - the room Write: a program of formulas, its tape as a graph, forward and backward step by step.
-import { barred, choice, editable, el, field, matrix, oncePerFrame, short, svg } from './view.js';
+import { barred, choice, editable, el, field, matrix, oncePerFrame, remember, remembered, short, svg } from './view.js';
 
 const examples = {
     first: { title: 'A product, a sum, a square',
@@ -15,6 +15,14 @@ const examples = {
     twice: { title: 'A value used twice', inputs: [['A', [2, 1, 0, 3], 2], ['B', [1, -1], 1]],
         text: "u = A B\nv = A u\nloss = <u, v>" },
 };
+
+const PROGRAM = 'mochi program'; // the reader's own, in the browser
+
+/** The program that the reader wrote last, or null. */
+function ownProgram() {
+    const own = remembered(PROGRAM);
+    return typeof own?.text === 'string' && Array.isArray(own.inputs) && own.inputs.every((input) => Array.isArray(input?.[1])) ? own : null;
+}
 
 /** Turns the reader's program into the engine's text. */
 function engineText({ inputs, text }) {
@@ -32,7 +40,7 @@ export function write(place, ask, rules) {
     let program, tape, step = 0, chosen = 0;
     const state = el('div'), tables = el('div', { class: 'flow' }), graph = el('div', { class: 'scroll' });
     const details = el('div', { class: 'panel', 'aria-live': 'polite' });
-    const text = field({ rows: 5, 'aria-label': 'The program, a formula a line', oninput: () => ((program.text = text.value), again()) }, 'textarea');
+    const text = field({ rows: 5, 'aria-label': 'The program, a formula a line', oninput: () => ((program.text = text.value), changed()) }, 'textarea');
     const at = el('input', { type: 'range', min: 0, step: 1, 'aria-label': 'Step of forward and backward',
         oninput: () => ((step = Number(at.value)), draw()) });
     const said = el('span', { class: 'quiet', role: 'status' });
@@ -45,7 +53,7 @@ export function write(place, ask, rules) {
     const on = el('button', { onclick: () => move(1), 'aria-label': 'One step on' }, '→');
 
     function load(name) {
-        program = structuredClone(examples[name]);
+        program = structuredClone(examples[name] ?? ownProgram() ?? examples.first);
         text.value = program.text;
         step = Infinity;
         show();
@@ -53,7 +61,13 @@ export function write(place, ask, rules) {
     function show() {
         tables.replaceChildren(...program.inputs.map(([label, values, columns, fixed]) => el('div', {},
             el('div', {}, label, el('span', { class: 'quiet' }, fixed ? ' data' : ' needs a gradient')),
-            editable(label, values, columns || 1, again))));
+            editable(label, values, columns || 1, changed))));
+        again();
+    }
+    /** Runs what the reader has changed, and keeps it for the next visit. */
+    function changed() {
+        remember(PROGRAM, program);
+        start.querySelector('select').value = 'own';
         again();
     }
     /** Adds a matrix: "W 2 3" is W with two rows and three columns; it replaces one of the same name. */
@@ -66,6 +80,7 @@ export function write(place, ask, rules) {
         program.inputs = [...others, [name, Array.from({ length: rows * columns }, (_, i) => Number(rows === columns && i % (Number(columns) + 1) === 0)), Number(columns)]];
         added.value = '';
         show();
+        changed();
     }
     const again = oncePerFrame(run);
 
@@ -106,6 +121,7 @@ export function write(place, ask, rules) {
     }
 
     function draw() {
+        if (!tape) return; // the reader's own program can be wrong from the start
         at.value = step;
         const n = tape.nodes.length, backward = step > n, visited = (k) => step >= 2 * n - k;
         const places = layout(), inside = narrow() ? 6 : 10; // a box, left of its text
@@ -180,10 +196,12 @@ export function write(place, ask, rules) {
             node ? el('p', { class: 'quiet' }, tape.freed[chosen] ? `Backward frees this value once the rule of ${node.op} has run.` : 'Backward keeps this value.') : '');
     }
 
+    const first = ownProgram() ? 'own' : 'first';
+    const start = choice('Start from', [['own', 'Your own program'], ...Object.entries(examples).map(([key, e]) => [key, e.title])], first, load);
     place.append(
         el('h2', {}, 'Write'),
         el('p', { class: 'lead' }, 'Write a loss, a formula a line. Every operation that runs leaves a node on the tape; backward walks the tape from its end. Choose a box to see its value, its gradient and the rule that sent it.'),
-        el('p', {}, choice('Start from', Object.entries(examples).map(([key, e]) => [key, e.title]), 'first', load)),
+        el('p', {}, start),
         el('div', { class: 'two' },
             el('div', {}, el('details', { open: !narrow() }, el('summary', {}, 'Matrices'), tables,
                 el('form', { class: 'answer', onsubmit: add }, added, el('button', {}, 'Add a matrix'))),
@@ -191,5 +209,5 @@ export function write(place, ask, rules) {
                 el('details', {}, el('summary', {}, 'The language'), el('p', { class: 'quiet' },
                     "A B is a product of matrices, o is entry by entry, / divides, X' or X^T transposes, A^-1 inverts, X^2 squares, <A, B> is an inner product, I the identity with as many rows as the first matrix. Functions: solve solve_spd cholesky logdet sum trace sym exp log softmax ce(X, T) diag tril."))),
             el('div', { class: 'seen' }, el('div', { class: 'answer' }, back, on, at, said), graph, details)));
-    load('first');
+    load(first);
 }

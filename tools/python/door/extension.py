@@ -102,7 +102,10 @@ def builder(name):
         f"mochi.{name}",
         source,
         include_dirs=[str(ROOT)],
-        extra_compile_args=["-std=gnu11", "-O1", "-g0", "-D_GNU_SOURCE", "-Wno-deprecated-declarations"],
+        extra_compile_args=[
+            "-std=gnu11", "-O1", "-g0", "-D_GNU_SOURCE", "-Wno-deprecated-declarations",
+            f"-ffile-prefix-map={BUILD}=.",  # the same bytes in every folder
+        ],
         py_limited_api=True,
     )
     return ffi

@@ -131,12 +131,20 @@ def _axes(match):
     return f"axis {', '.join(map(str, named))}, expected {-n} to {n - 1}"
 
 
+def _one_axis(match):
+    """The library's "expected one axis, MO_AXIS(i), found the set 0x3" with the axes' numbers in place of the bits."""
+    found = [i if i < 16 else i - 32 for i in range(32) if int(match[1], 16) >> i & 1]
+    return f"expected one axis, found {', '.join(map(str, found)) or 'none'}"
+
+
 # The library's C names, by Python's names.
 WORDS: tuple[tuple[str, Any], ...] = (
-    (r"axes 0x(\w+), expected bits below (\d+), or MO_AXIS\(-\d+\) to MO_AXIS\(-1\)", _axes), (r"MO_RETAIN", "retain=True"),
+    (r"axes 0x(\w+), expected bits below (\d+), or MO_AXIS\(-\d+\) to MO_AXIS\(-1\)", _axes),
+    (r"expected one axis, MO_AXIS\(i\), found the set 0x(\w+)", _one_axis), (r"MO_RETAIN", "retain=True"),
     (r"MO_ALLOW_UNUSED", "allow_unused=True"), (r"MO_CREATE_GRAPH", "create_graph=True"), (r"in MO_EVAL", 'in mode "eval"'),
     (r"MO_AXIS\((-?\w+)\)", r"axis=\1"), (r"continue its run with --resume", "continue its run with resume=True"),
-    (r"\blambda\b", "lam"),
+    (r"\blambda\b", "lam"), (r"\bx_star\b", "x"), (r"mo_tape_reset", "Tape.reset"), (r"mo_tape_release", "Tape.release"),
+    (r"raise --memory \(memory of the context's options\)", "raise memory of mochi.Context(memory=..)"),
     (r"call fesetenv\(FE_DFL_ENV\) before it", "undo what set this, such as torch.set_flush_denormal(True)"),
 )  # fmt: skip
 

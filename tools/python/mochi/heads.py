@@ -264,7 +264,8 @@ class Head:
     def check(self, order: int | None = None, seed: int = 0, context: Context | None = None) -> Check:
         """Checks derivatives in embeddings, labels and parameters, and that a batch gives the results of its episodes.
 
-        order: the highest, None: that of the head; first derivatives are always checked.
+        order: the highest, None: that of the head; first derivatives are always checked. A head is compared with itself alone:
+        whether its formula is the one you meant, `check` cannot know; compare a fit with one made in another way.
         """
         context = context or default_context()
         order = order or self._pointer.order

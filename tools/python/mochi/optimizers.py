@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from . import checked, errors
 from ._library import ffi, lib
 from .handle import Handle
+from .tape import tensors_in
 from .tensor import Leaf, Tensor, constant
 
 FIRST, SECOND = 1, 2  # moments
@@ -25,20 +26,23 @@ class Optimizer(Handle):
     release = lib.gate_mo_optimizer_release
 
     def __init__(self, make: Any, kind: str, parameters: Iterable[Leaf], lr: float, given: dict[str, float | None]) -> None:
-        parameters = list(parameters)
-        if not parameters:
+        leaves = tensors_in(f"{type(self).__name__}: parameters", parameters)
+        if not leaves:
             raise errors.InvalidError(f"{type(self).__name__}: expected a parameter at least")
-        context = parameters[0].context
+        context = leaves[0].context
         options = ffi.new(f"{kind} *", {name: value for name, value in given.items() if value is not None})
-        pointers = ffi.new("mo_tensor *[]", [p._live() for p in parameters])
-        made = context.call(make, context._pointer, pointers, len(parameters), options)
-        super().__init__(context, made, keep=parameters)
+        pointers = ffi.new("mo_tensor *[]", [p._live() for p in leaves])
+        made = context.call(make, context._pointer, pointers, len(leaves), options)
+        super().__init__(context, made, keep=leaves)
         self.lr = lr
         self._options = given
 
     def step(self, gradients: Iterable[ArrayLike], lr: float | None = None) -> float:
         """Takes a step with gradients in the order of the parameters; returns their norm before clipping."""
         pointer = self._live()
+        gradients = [gradients] if isinstance(gradients, Tensor) else list(gradients)
+        if len(gradients) != len(self._keep):
+            raise errors.InvalidError(f"step: {len(gradients)} gradients, expected one for each of {len(self._keep)} parameters")
         given = [g if isinstance(g, Tensor) else constant(g, p.dtype) for g, p in zip(gradients, self._keep, strict=True)]
         pointers = ffi.new("mo_tensor *[]", [g._live() for g in given])
         norm = ffi.new("double *")

@@ -84,7 +84,7 @@ def _fill(options, tape, residual, jacobian, report, named):
 def implicit(
     residual: Callable[..., Tensor],
     solution: ArrayLike,
-    theta: Sequence[ArrayLike],
+    theta: Tensor | Sequence[ArrayLike],
     jacobian: Callable[..., Tensor] | None = None,
     report: Report | None = None,
     **options: Any,
@@ -97,10 +97,11 @@ def implicit(
     Parameters
     ----------
     residual : callable
-        F(w, *theta), of the shape of w, written with ops. Every tensor that needs a gradient belongs in theta.
+        F(w, *theta), of the shape of w, written with ops. Every tensor that needs a gradient belongs in theta; one that F reads
+        from outside is refused, as its gradient would be lost.
     solution : Tensor or array
         w. A residual above the option `residual` raises `NumericalError`.
-    theta : sequence of Tensor
+    theta : Tensor, or a sequence
         12 at most.
     jacobian : callable
         dF/dw [.., m, m], without gradient; None: by vjps of F.
@@ -121,6 +122,7 @@ def implicit(
     >>> root.numpy().round(6).tolist(), (1 / gradient.numpy()).round(6).tolist()
     ([2.0, 3.0], [12.0, 27.0])
     """
+    theta = [theta] if isinstance(theta, Tensor) else theta
     tape = tape_of(solution, *theta)
     pointers, n = list_of(theta, tape)
     o = ffi.new("mo_implicit_options *")
@@ -134,7 +136,7 @@ def implicit_solve(
     residual: Callable[..., Tensor],
     b: ArrayLike,
     w: ArrayLike,
-    theta: Sequence[ArrayLike],
+    theta: Tensor | Sequence[ArrayLike],
     transposed: bool = False,
     jacobian: Callable[..., Tensor] | None = None,
     report: Report | None = None,
@@ -154,6 +156,7 @@ def implicit_solve(
     >>> step.numpy().round(6).tolist()
     [0.5, -1.166667]
     """
+    theta = [theta] if isinstance(theta, Tensor) else theta
     tape = tape_of(b, w, *theta)
     pointers, n = list_of(theta, tape)
     o = ffi.new("mo_implicit_options *")
@@ -169,6 +172,7 @@ METHODS = {"lbfgs": lib.gate_mo_lbfgs, "projected_gradient": lib.gate_mo_project
 
 def _solved(solver, f, x0, theta, tolerance, iterations, memory, unrolled, jacobian, report, named):
     """The result of a solver of the library."""
+    theta = [theta] if isinstance(theta, Tensor) else theta
     tape = tape_of(x0, *theta)
     pointers, n = list_of(theta, tape)
     o = ffi.new("mo_solver_options *")
@@ -190,7 +194,7 @@ def _solved(solver, f, x0, theta, tolerance, iterations, memory, unrolled, jacob
 def root(
     residual: Callable[..., Tensor],
     x0: ArrayLike,
-    theta: Sequence[ArrayLike],
+    theta: Tensor | Sequence[ArrayLike],
     tolerance: float | None = None,
     iterations: int | None = None,
     unrolled: bool = False,
@@ -231,7 +235,7 @@ def root(
 def minimize(
     f: Callable[..., Tensor],
     x0: ArrayLike,
-    theta: Sequence[ArrayLike],
+    theta: Tensor | Sequence[ArrayLike],
     method: str = "lbfgs",
     tolerance: float | None = None,
     iterations: int | None = None,

@@ -7,7 +7,7 @@ import contextlib
 import contextvars
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
 from numpy.typing import ArrayLike
@@ -194,8 +194,7 @@ class Tape:
         """
         from .inputs import list_of
 
-        ys = [y] if isinstance(y, Tensor) else list(y)
-        xs = [xs] if isinstance(xs, Tensor) else list(xs)
+        ys, xs = tensors_in("grad: y", y), tensors_in("grad: xs", xs)
         y_list, n = list_of(ys, self)
         x_list, m = list_of(xs, self)
         bars = [gs] if isinstance(gs, Tensor) else gs
@@ -217,9 +216,9 @@ class Tape:
         """Products of the Jacobian of ys with respect to xs and the directions vs: one for each of ys."""
         from .inputs import list_of
 
-        y_list, n = list_of(ys, self)
-        x_list, m = list_of(xs, self)
-        v_list, k = list_of(vs, self)
+        y_list, n = list_of(tensors_in("jvp: ys", ys), self)
+        x_list, m = list_of(tensors_in("jvp: xs", xs), self)
+        v_list, k = list_of([vs] if isinstance(vs, Tensor) else vs, self)
         if k != m:
             raise errors.InvalidError(f"jvp: {k} directions of {m} tensors")
         out = ffi.new("mo_tensor *[]", n)
@@ -230,6 +229,7 @@ class Tape:
 
     def backward(self, loss: Tensor) -> None:
         """Adds the gradient of a scalar to every leaf that needs one (`Leaf.grad`)."""
+        (loss,) = tensors_in("backward: the loss", [loss])
         self._live()
         self._frame.spare()
         self.context.call(lib.gate_mo_backward, self._pointer, loss._live())
@@ -256,6 +256,15 @@ class Tape:
 
     def __repr__(self):
         return f"mochi.Tape({self.nodes} nodes)" if self._pointer else "mochi.Tape(released)"
+
+
+def tensors_in(what: str, given: Any) -> list[Tensor]:
+    """A tensor, or the tensors of a list, as a list; anything else is an error that begins with `what`."""
+    listed = [given] if isinstance(given, Tensor) or not isinstance(given, Iterable) else list(given)
+    for x in listed:
+        if not isinstance(x, Tensor):
+            raise errors.InvalidError(f"{what}: found {type(x).__name__} {x!r:.60}, expected a tensor (of mochi.parameter, or of an op)")
+    return listed
 
 
 class Idle(threading.local):
@@ -318,7 +327,7 @@ def current_tape() -> Tape:
     """The innermost tape that this thread, or this task of asyncio, has opened by ``with``."""
     tapes = _open.get()
     if not tapes:
-        raise errors.StateError("no tape: open one by `with mochi.Tape():`, or give a tensor of one")
+        raise errors.StateError("no tape is open, on which ops are computed: write this inside `with mochi.Tape():`")
     return tapes[-1]
 
 

@@ -217,6 +217,10 @@ class Leaf(Tensor):
         """What keeps the memory of the tensor where it is."""
         return self
 
+    def detach(self) -> Tensor:
+        """A constant with a copy of the values: no gradient flows through."""
+        return constant(self.numpy(), context=self._context)
+
     def require_grad(self) -> Self:
         """Declares that gradients flow to the tensor, which has to be of float32 or float64; returns it."""
         self._context.call(lib.gate_mo_require_grad, self._pointer)

@@ -14,6 +14,30 @@ torch.Size([64, 75, 5])
 Derivatives of every order exist, except for `svm`, which has only the first. As for every function that saves its inputs, an
 input must not be changed in place before backward; PyTorch then raises. Every thread computes in its own default context
 (`mochi.set_default_context`), whose threads are separate from PyTorch's.
+
+A line for every name:
+
+>>> import mochi, mochi.torch as mt
+>>> Zs, label, Zq = torch.randn(10, 8), torch.arange(10) % 5, torch.randn(3, 8)
+>>> [f(Zs, label, Zq).shape == (3, 5) for f in (mt.ridge, mt.logistic, mt.svm, mt.lda, mt.prototype)].count(True)
+5
+>>> mt.readout("prototype_cosine", Zs, label, Zq, scale=5.0).shape
+torch.Size([3, 5])
+>>> A = Zs.mT @ Zs + torch.eye(8)
+>>> torch.allclose(mt.solve(A, Zs.mT), mt.solve_spd(A, Zs.mT), atol=1e-4)
+True
+>>> root = mt.root(lambda x, a: x * x - a, torch.ones(2), torch.tensor([4.0, 9.0]))
+>>> torch.round(root).tolist()
+[2.0, 3.0]
+>>> mt.implicit(lambda x, a: x * x - a, root, torch.tensor([4.0, 9.0])).shape  # a root found by any means
+torch.Size([2])
+>>> sampler = mt.EpisodeSampler(label, ways=2, shots=1, queries=1, episodes=3)
+>>> [len(rows) for rows in sampler]
+[4, 4, 4]
+>>> mt.function(lambda x, k: mochi.ops.tanh(x) * k)(torch.zeros(2), 3.0)
+tensor([0., 0.])
+>>> [head(Zs, label, Zq).shape == (3, 5) for head in (mt.RidgeHead(), mt.LogisticHead(), mt.SVMHead(), mt.ProtoHead())].count(True)
+4
 """
 
 from __future__ import annotations
