@@ -35,20 +35,15 @@ typedef struct newton {
     const real *X;
     real lambda;
     double least; /* least curvature of the next factor */
-    /* what mo_logistic_kept_size counts: A of a fit, Q [k, k], K [n, n] in the dual, D [n], mu [1], b [C] */
-    real *kept, *V, *Q, *K, *D, *mu, *b;
-    real *T, *squares;                /* [n]: row weights, |X_i|^2 */
-    real *A, *B, *x, *p, *z, *r, *Hp; /* [C, k]: the right-hand side B, and of conjugate gradients */
-    real *F, *Fx, *Fp, *Fz, *P, *G;   /* [C, n]; the gradient of the weights is Phi^T G + lambda A */
-    real *Y;                          /* labels [C, n] */
-    real *W, *own;                    /* the weights [C, wide]; memory for them in the dual */
-    real *scaled;                     /* [n, m] in the primal */
+    /* what mo_logistic_kept_size counts: A, Q [k, k], K [n, n] in the dual, D [n], mu [1], b [C] */
+    real *A, *Q, *K, *D, *mu, *b;
+    real *T, *squares;              /* [n]: row weights, |X_i|^2 */
+    real *B, *x, *p, *z, *r, *Hp;   /* [C, k]: the right-hand side, and of conjugate gradients */
+    real *F, *Fx, *Fp, *Fz, *P, *G; /* [C, n]; the gradient of the weights is Phi^T G + lambda A */
+    real *Y;                        /* labels [C, n] */
+    real *W, *own;                  /* the weights [C, wide]; memory for them in the dual */
+    real *scaled;                   /* [n, m] in the primal */
 } newton;
-
-/* Whether what is kept of a fit lies in scratch: nobody wants it, or others may start from it too. */
-static bool copies_kept(const mo_logistic_call *g) {
-    return !g->kept.data || (g->Y.data && g->factored);
-}
 
 /* Returns the scratch size in reals; sets the pointers if scratch is not NULL. */
 static int64_t newton_layout(newton *s, const mo_logistic_call *g, int threads, real *scratch) {
@@ -58,27 +53,23 @@ static int64_t newton_layout(newton *s, const mo_logistic_call *g, int threads, 
     s->m = d + g->free_intercept;
     s->k = s->dual ? n : s->m;
     s->wide = s->dual ? d : s->m;
-    real **arrays[] = {&s->kept, &s->T, &s->squares, &s->A, &s->B, &s->x, &s->p, &s->z, &s->r, &s->Hp, &s->F, &s->Fx,
-        &s->Fp, &s->Fz, &s->P, &s->G, &s->Y, &s->own, &s->scaled};
-    int64_t kept = copies_kept(g) ? mo_logistic_kept_size(n, d, C, g->few_rows, g->free_intercept) : 0;
+    real **arrays[] = {&s->A, &s->T, &s->squares, &s->B, &s->x, &s->p, &s->z, &s->r, &s->Hp, &s->F, &s->Fx, &s->Fp,
+        &s->Fz, &s->P, &s->G, &s->Y, &s->own, &s->scaled};
     const int64_t N = s->k * C, rows = n * C,
-                  length[] = {kept, n, n, N, N, N, N, N, N, N, rows, rows, rows, rows, rows, rows, rows,
-                      s->dual ? d * C : 0, s->dual ? 0 : n * s->m};
+                  length[] = {mo_logistic_kept_size(n, d, C, g->few_rows, g->free_intercept), n, n, N, N, N, N, N, N,
+                      rows, rows, rows, rows, rows, rows, rows, s->dual ? d * C : 0, s->dual ? 0 : n * s->m};
     for (size_t i = 0; i < sizeof length / sizeof *length; i++) {
         *arrays[i] = scratch ? scratch + at : NULL;
         at += padded(length[i]);
     }
-    return at;
-}
-
-/* Sets the pointers into what is kept of a fit. */
-static void keep_in(newton *s, real *kept) {
-    s->V = kept;
-    s->Q = s->V + s->C * s->k;
+    if (!scratch)
+        return at;
+    s->Q = s->A + N;
     s->K = s->Q + s->k * s->k;
-    s->D = s->K + (s->dual ? s->n * s->n : 0);
-    s->mu = s->D + s->n;
+    s->D = s->K + (s->dual ? n * n : 0);
+    s->mu = s->D + n;
     s->b = s->mu + 1;
+    return at;
 }
 
 /* ---- the preconditioner ---- */
@@ -520,7 +511,8 @@ static mo_fit_code solve_item(newton *s, const mo_logistic_call *g, int64_t b) {
         s->F[i % s->C * s->n + i / s->C] = F[i];
     find_probabilities(s, 0);
     memset(s->F, 0, (size_t)(s->n * s->C) * sizeof(real));
-    memset(s->b, 0, (size_t)s->C * sizeof(real)); /* of the solution from now on */
+    memset(s->A, 0, (size_t)(s->k * s->C) * sizeof(real)); /* A and b are those of the solution from now on */
+    memset(s->b, 0, (size_t)s->C * sizeof(real));
     for (int64_t i = 0; i < length; i += s->C) {
         real mean = (real)lane_sum_row(B + i, s->C) / (real)s->C;
         for (int64_t c = i; c < i + s->C; c++) {
@@ -550,7 +542,8 @@ typedef struct items {
 
 static mo_fit_code run_item(const items *p, int64_t b, real *scratch, newton *s) {
     const mo_logistic_call *g = p->g;
-    real *given = (real *)(uintptr_t)entry_of(&g->kept, b);
+    real *kept = (real *)(uintptr_t)entry_of(&g->kept, b);
+    size_t bytes = (size_t)entry_length(&g->kept) * sizeof(real);
     newton_layout(s, g, p->inside, scratch);
     memset(scratch, 0, (size_t)p->each * sizeof(real));
     s->fits = g->Y.data != NULL;
@@ -560,19 +553,17 @@ static mo_fit_code run_item(const items *p, int64_t b, real *scratch, newton *s)
     s->least = LEAST_CURVATURE;
     for (int64_t i = 0; i < s->n; i++)
         s->squares[i] = (real)dot(s->X + i * s->d, s->X + i * s->d, s->d);
-    if (given && copies_kept(g))
-        memcpy(s->kept, given, (size_t)entry_length(&g->kept) * sizeof(real));
-    keep_in(s, copies_kept(g) ? s->kept : given);
-    if (!g->factored) {
-        memset(s->V, 0, (size_t)mo_logistic_kept_size(s->n, s->d, s->C, s->dual, s->free_intercept) * sizeof(real));
-        if (s->dual)
-            blas_syrk(CblasRowMajor, CblasLower, CblasNoTrans, (blasint)s->n, (blasint)s->d, 1, s->X, (blasint)s->d, 0,
-                s->K, (blasint)s->n);
-    }
+    if (g->factored)
+        memcpy(s->A, kept, bytes);
+    else if (s->dual)
+        blas_syrk(CblasRowMajor, CblasLower, CblasNoTrans, (blasint)s->n, (blasint)s->d, 1, s->X, (blasint)s->d, 0,
+            s->K, (blasint)s->n);
     s->near = s->fits && g->factored;
-    s->A = s->fits ? s->V : s->A;
     s->W = s->dual ? s->own : s->A;
-    return s->fits ? fit_item(s, g, b) : solve_item(s, g, b);
+    mo_fit_code code = (s->fits ? fit_item : solve_item)(s, g, b);
+    if (kept && !g->factored)
+        memcpy(kept, s->A, bytes);
+    return code;
 }
 
 static void run_some(const void *of, task_range some) {
