@@ -19,7 +19,7 @@
 #include <math.h>
 #include <stdatomic.h>
 
-enum { ROUNDS = 400, HALVINGS = 40, ATTEMPTS = 8, ROWS_AT_ONCE = 64, REFRESHES = 3, COLUMNS_PER_TASK = 512 };
+enum { ROUNDS = 400, HALVINGS = 40, ATTEMPTS = 8, REFRESHES = 3, COLUMNS_PER_TASK = 512 };
 
 #define ENOUGH 1e-6          /* of the gradient's terms: where a fit ends that started from another */
 #define LEAST_CURVATURE 3e-3 /* of a row, relative to its weight: elsewhere it can have more than at P */
@@ -37,7 +37,7 @@ typedef struct newton {
     double least; /* least curvature of the next factor */
     /* what mo_logistic_kept_size counts: A, Q [k, k], K [n, n] in the dual, D [n], mu [1], b [C] */
     real *A, *Q, *K, *D, *mu, *b;
-    real *T, *squares;              /* [n]: row weights, |X_i|^2 */
+    real *T, *squares, *most, *sum; /* [n]: row weights, |X_i|^2, scratch */
     real *B, *x, *p, *z, *r, *Hp;   /* [C, k]: the right-hand side, and of conjugate gradients */
     real *F, *Fx, *Fp, *Fz, *P, *G; /* [C, n]; the gradient of the weights is Phi^T G + lambda A */
     real *Y;                        /* labels [C, n] */
@@ -53,11 +53,11 @@ static int64_t newton_layout(newton *s, const mo_logistic_call *g, int threads, 
     s->m = d + g->free_intercept;
     s->k = s->dual ? n : s->m;
     s->wide = s->dual ? d : s->m;
-    real **arrays[] = {&s->A, &s->T, &s->squares, &s->B, &s->x, &s->p, &s->z, &s->r, &s->Hp, &s->F, &s->Fx, &s->Fp,
-        &s->Fz, &s->P, &s->G, &s->Y, &s->own, &s->scaled};
+    real **arrays[] = {&s->A, &s->T, &s->squares, &s->most, &s->sum, &s->B, &s->x, &s->p, &s->z, &s->r, &s->Hp, &s->F,
+        &s->Fx, &s->Fp, &s->Fz, &s->P, &s->G, &s->Y, &s->own, &s->scaled};
     const int64_t N = s->k * C, rows = n * C,
-                  length[] = {mo_logistic_kept_size(n, d, C, g->few_rows, g->free_intercept), n, n, N, N, N, N, N, N,
-                      rows, rows, rows, rows, rows, rows, rows, s->dual ? d * C : 0, s->dual ? 0 : n * s->m};
+                  length[] = {mo_logistic_kept_size(n, d, C, g->few_rows, g->free_intercept), n, n, n, n, N, N, N, N, N,
+                      N, rows, rows, rows, rows, rows, rows, rows, s->dual ? d * C : 0, s->dual ? 0 : n * s->m};
     for (size_t i = 0; i < sizeof length / sizeof *length; i++) {
         *arrays[i] = scratch ? scratch + at : NULL;
         at += padded(length[i]);
@@ -200,38 +200,32 @@ static void pull(const newton *s, const real *G, real *Y) {
 /* P = softmax(F + t Fx). */
 static void find_probabilities(const newton *s, real t) {
     int64_t n = s->n, end = n * s->C;
-    for (int64_t first = 0; first < n; first += ROWS_AT_ONCE) {
-        int64_t rows = min_of(ROWS_AT_ONCE, n - first);
-        real top[ROWS_AT_ONCE], sum[ROWS_AT_ONCE] = {0};
-        for (int64_t i = 0; i < rows; i++)
-            top[i] = -(real)INFINITY;
-        for (int64_t at = first; at < end; at += n)
-            for (int64_t i = 0; i < rows; i++) {
-                real x = s->F[at + i] + t * s->Fx[at + i];
-                top[i] = x > top[i] ? x : top[i];
-            }
-        for (int64_t at = first; at < end; at += n)
-            for (int64_t i = 0; i < rows; i++)
-                sum[i] += s->P[at + i] = exp_of(s->F[at + i] + t * s->Fx[at + i] - top[i]);
-        for (int64_t at = first; at < end; at += n)
-            for (int64_t i = 0; i < rows; i++)
-                s->P[at + i] /= sum[i];
-    }
+    real *top = s->most, *sum = s->sum;
+    memset(sum, 0, (size_t)n * sizeof(real));
+    for (int64_t at = 0; at < end; at += n)
+        for (int64_t i = 0; i < n; i++) {
+            real x = s->P[at + i] = s->F[at + i] + t * s->Fx[at + i];
+            top[i] = at == 0 || x > top[i] ? x : top[i];
+        }
+    for (int64_t at = 0; at < end; at += n)
+        for (int64_t i = 0; i < n; i++)
+            sum[i] += s->P[at + i] = exp_of(s->P[at + i] - top[i]);
+    for (int64_t at = 0; at < end; at += n)
+        for (int64_t i = 0; i < n; i++)
+            s->P[at + i] /= sum[i];
 }
 
 /* Q = S F. */
 static void curve(const newton *s, const real *F, real *Q) {
     int64_t n = s->n, end = n * s->C;
-    for (int64_t first = 0; first < n; first += ROWS_AT_ONCE) {
-        int64_t rows = min_of(ROWS_AT_ONCE, n - first);
-        real mean[ROWS_AT_ONCE] = {0};
-        for (int64_t at = first; at < end; at += n)
-            for (int64_t i = 0; i < rows; i++)
-                mean[i] += s->P[at + i] * F[at + i];
-        for (int64_t at = first; at < end; at += n)
-            for (int64_t i = 0; i < rows; i++)
-                Q[at + i] = s->T[first + i] * s->P[at + i] * (F[at + i] - mean[i]);
-    }
+    real *mean = s->sum;
+    memset(mean, 0, (size_t)n * sizeof(real));
+    for (int64_t at = 0; at < end; at += n)
+        for (int64_t i = 0; i < n; i++)
+            mean[i] += s->P[at + i] * F[at + i];
+    for (int64_t at = 0; at < end; at += n)
+        for (int64_t i = 0; i < n; i++)
+            Q[at + i] = s->T[i] * s->P[at + i] * (F[at + i] - mean[i]);
 }
 
 /* Y = G + the penalty's part of H A, for [C, k]; Y can be G. */
