@@ -7,7 +7,7 @@
 
 extern const mo_fits fits_cpu_f32, fits_cpu_f64;
 
-enum { MOST_VIEWS = 10 };
+enum { MOST_VIEWS = 9 };
 
 /* The views of a call: inputs first, then outputs. For a device, view[i]->data is replaced by host memory, and
  * device[i] keeps the view as it was. */
@@ -67,9 +67,9 @@ static const mo_fits *fits_of(mo_dtype dtype) {
 void mo_fit_logistic(mo_context *ctx, const mo_logistic_call *g) {
     mo_logistic_call c = *g;
     host_call h = {.ctx = ctx,
-        .n = 10,
-        .n_in = g->factored ? 8 : 6,
-        .view = {&c.X, &c.lambda, &c.Y, &c.F, &c.T, &c.B, &c.saved, &c.start, &c.W, &c.code}};
+        .n = 9,
+        .n_in = g->factored ? 7 : 6,
+        .view = {&c.X, &c.lambda, &c.Y, &c.F, &c.T, &c.B, &c.kept, &c.W, &c.code}};
     mo_context *host = host_begin(&h);
     if (host)
         fits_of(c.X.dtype)->logistic(host, &c);

@@ -19,22 +19,21 @@ typedef enum mo_fit_code {
 /* Softmax regressions, one per item of a batch, with penalty lambda [B or 1, 1, 1] >= 0 on rows X [B, n, d]: W [B, m,
  * C] fits labels Y [B, n, C]; m = d, or d + 1 with a free intercept. Without Y, W solves H W = B, where H is the
  * Hessian of such a regression at the logits F [B, n, C] with row weights T [B, n, 1]; the class means of W are 0,
- * those of B [B, m, C] are ignored. The dual needs lambda above 0, and is made for few rows. `saved`, if it has data,
- * is the preconditioner [B, n + 1 + k k] with k = n in the dual, else m: an input if `factored`, from a fit nearby,
- * else an output. A fit ends when its gradient is rounding. All views are contiguous.
+ * those of B [B, m, C] are ignored. few_rows: n <= d, and lambda is above 0. A fit ends when its gradient is rounding.
+ * All views are contiguous.
  *
- * A fit may start from another of the same X and lambda with more of the rows: those that only the other has get T = 0
- * here. `start`, if it has data, is [B or 1, mo_logistic_start_size]: an input if `factored`, else an output. From a
- * start, W is the logits [B, n, C] of all rows, to about 1e-6 of their size. */
+ * `kept`, if it has data, is [B or 1, mo_logistic_kept_size]: an output, or an input if `factored`. A solve uses the
+ * preconditioner of a fit nearby. A fit starts from another of the same X and lambda with more of the rows: those that
+ * only the other has get T = 0 here; then W is the logits [B, n, C] of all rows, to about 1e-6 of their size. */
 typedef struct mo_logistic_call {
-    bool dual, free_intercept, factored;
-    mo_view X, lambda, Y, F, T, B, W, saved, start, code; /* code [B]: mo_fit_code */
+    bool few_rows, free_intercept, factored;
+    mo_view X, lambda, Y, F, T, B, kept, W, code; /* code [B]: mo_fit_code */
 } mo_logistic_call;
 
-/* The preconditioner, the weights in its coordinates, the logits, and X X^T (dual) or the rows in its coordinates. */
-static inline int64_t mo_logistic_start_size(int64_t n, int64_t m, int64_t C, bool dual) {
-    int64_t k = dual ? n : m;
-    return n + 1 + k * k + (k + n) * C + n * k;
+/* The variables of the fit, the inverse of its preconditioner, X X^T of few rows, and n + 1 + C numbers. */
+static inline int64_t mo_logistic_kept_size(int64_t n, int64_t d, int64_t C, bool few_rows, bool free_intercept) {
+    int64_t k = few_rows ? n : d + free_intercept;
+    return C * k + k * k + (few_rows ? n * n : 0) + n + 1 + C;
 }
 
 /* The dual of the Crammer-Singer machine of each item. alpha >= 0, with rows that sum to 1, minimises tr((Y - alpha)^T

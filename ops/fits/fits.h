@@ -17,16 +17,14 @@ typedef struct fit_options {
 bool mo_fit_shape(mo_call *c, const char *what, int64_t height);
 
 /* Returns U with H[U] = B, where H is the Hessian at the logits F; the class means of U are 0, the class means of B are
- * ignored. in: X, F, row weights, lambda, B; differentiable in all of them. saved: the preconditioner, from logistic.c.
- */
-mo_tensor *mo_logistic_solve(mo_tape *t, mo_tensor *const in[5], mo_tensor *saved, bool free_intercept);
+ * ignored. in: X, F, row weights, lambda, B; differentiable in all of them. kept: of the fit, from logistic.c. */
+mo_tensor *mo_logistic_solve(mo_tape *t, mo_tensor *const in[5], mo_tensor *kept, bool free_intercept);
 
-/* Returns whether a fit uses the dual, with a coordinate for each row: n <= d, and lambda > 0 in every item of the
- * batch. */
-bool mo_logistic_is_dual(mo_tape *t, mo_tensor *X, mo_tensor *lambda);
+/* Returns whether a fit takes a column for each row: n <= d, and lambda > 0 in every item of the batch. */
+bool mo_logistic_has_few_rows(mo_tape *t, mo_tensor *X, mo_tensor *lambda);
 
-/* Makes memory for the preconditioners of fits of X [.., n, d] (`saved` in tensor/fits.h). */
-mo_tensor *mo_logistic_saved(mo_call *c, const mo_tensor *X, bool dual, bool free_intercept);
+/* Writes the shape of `kept` (tensor/fits.h) for fits of X [.., n, d] to C classes. */
+void mo_logistic_kept_shape(const mo_tensor *X, int64_t C, bool few_rows, bool free_intercept, int64_t shape[2]);
 
 /* Raises for the first item of the batch whose code [B] is not MO_FIT_SOLVED. Returns whether all are solved. */
 bool mo_check_fits(mo_call *c, mo_tensor *code);

@@ -5,9 +5,9 @@
  * where an intercept is not penalised. float32 or float64. Rows of Y are labels (one-hot), or any weights >= 0; row i
  * has the weight T_i = sum_c Y_ic. If the penalty leaves W undetermined (lambda = 0, the intercept), W has class sums
  * of zero. tensor/cpu/fits/logistic.c solves to the level of rounding, in float64 to a gradient norm below 1e-8. If n
- * <= d and lambda > 0, it takes at most the time of a problem with n columns. Errors: sizes; lambda below 0; a class
- * without support if the intercept is free or lambda = 0, and separable rows with lambda = 0 (then the optimum is at
- * infinity). Saved: the preconditioner.
+ * <= d and lambda > 0, it solves a problem with n columns. Errors: sizes; lambda below 0; a class without support if
+ * the intercept is free or lambda = 0, and separable rows with lambda = 0 (then the optimum is at infinity). Saved:
+ * `kept` of tensor/fits.h.
  *
  * The gradient vanishes at W: Phi^T R + mu W = 0 with R = T P - Y, P = softmax(Phi W), T = Y 1, mu = lambda (0 on the
  * intercept). With S[Q]_i = T_i (P_i o Q_i - P_i <P_i, Q_i>) (o: entry by entry), the Hessian
@@ -54,13 +54,15 @@ static bool logistic_start_shape(mo_call *c) {
     const mo_tensor *X = c->in[0], *start = c->n_in == 4 ? c->in[3] : NULL;
     if (!logistic_shape(c))
         return false;
-    int64_t n = mo_dim(X, -2), m = mo_dim(X, -1) + o->free_intercept, batch = mo_numel(X) / (n * mo_dim(X, -1));
-    int64_t size = mo_logistic_start_size(n, m, mo_dim(c->in[1], -1), mo_logistic_is_dual(c->t, c->in[0], c->in[2]));
-    if (start && (start->ndim != 2 || start->shape[1] != size || (start->shape[0] != 1 && start->shape[0] != batch)))
+    int64_t kept[2];
+    mo_logistic_kept_shape(
+        X, mo_dim(c->in[1], -1), mo_logistic_has_few_rows(c->t, c->in[0], c->in[2]), o->free_intercept, kept);
+    if (start &&
+        (start->ndim != 2 || start->shape[1] != kept[1] || (start->shape[0] != 1 && start->shape[0] != kept[0])))
         return mo_call_fail(c, MO_INVALID, "expected the start of a fit of the same rows and lambda");
     if (start)
         return mo_call_output(c, 0, X->dtype, X->ndim, c->in[1]->shape) && mo_call_output(c, 1, X->dtype, 0, NULL);
-    return mo_call_output(c, 1, X->dtype, 2, (int64_t[]){batch, size});
+    return mo_call_output(c, 1, X->dtype, 2, kept);
 }
 
 /* Raises if a row has negative weight, or if a class has no weight although its logit is not penalised. Returns whether
@@ -102,7 +104,7 @@ bool mo_fit_needs_float64(mo_tape *t, mo_tensor *X, mo_tensor *lambda) {
     return mo_item(mo_max(t, squares, MO_ALL, MO_DROP_AXES)) > 1e3 * least(t, lambda);
 }
 
-bool mo_logistic_is_dual(mo_tape *t, mo_tensor *X, mo_tensor *lambda) {
+bool mo_logistic_has_few_rows(mo_tape *t, mo_tensor *X, mo_tensor *lambda) {
     return mo_dim(X, -2) <= mo_dim(X, -1) && least(t, lambda) > 0;
 }
 
@@ -110,11 +112,9 @@ mo_tensor *mo_class_sum(mo_tape *t, mo_tensor *X) {
     return mo_sum(t, X, MO_AXIS(-1), MO_KEEP_AXES);
 }
 
-mo_tensor *mo_logistic_saved(mo_call *c, const mo_tensor *X, bool dual, bool free_intercept) {
-    int64_t n = mo_dim(X, -2), order = dual ? n : mo_dim(X, -1) + free_intercept, batch = 1;
-    for (int i = 0; i < mo_ndim(X) - 2; i++)
-        batch *= mo_dim(X, i);
-    return mo_call_temporary(c, X->dtype, 2, (int64_t[]){batch, n + 1 + order * order});
+void mo_logistic_kept_shape(const mo_tensor *X, int64_t C, bool few_rows, bool free_intercept, int64_t shape[2]) {
+    shape[0] = mo_numel(X) / (mo_dim(X, -2) * mo_dim(X, -1));
+    shape[1] = mo_logistic_kept_size(mo_dim(X, -2), mo_dim(X, -1), C, few_rows, free_intercept);
 }
 
 bool mo_check_fits(mo_call *c, mo_tensor *code) {
@@ -135,13 +135,13 @@ bool mo_check_fits(mo_call *c, mo_tensor *code) {
 static void logistic_forward(mo_call *c) {
     mo_tape *t = c->t;
     const fit_options *o = c->attributes;
-    mo_tensor *X = c->in[0], *saved = NULL, *code;
+    mo_tensor *X = c->in[0], *kept = c->n_out == 2 ? c->out[1] : NULL, *code;
     bool recording = t->recording, saves = recording && c->n_out == 1;
     mo_logistic_call g = {.free_intercept = o->free_intercept};
     t->recording = false; /* the checks are not part of the graph */
     double lambda = least(t, c->in[2]);
     bool fine = check_lambda(c, lambda) && check_support(c, c->in[1], !o->free_intercept && lambda > 0);
-    g.dual = mo_logistic_is_dual(t, X, c->in[2]);
+    g.few_rows = mo_logistic_has_few_rows(t, X, c->in[2]);
     g.X = mo_batch_view(mo_call_dense(c, 0), 2);
     g.Y = mo_batch_view(mo_call_dense(c, 1), 2);
     g.lambda = mo_batch_view(mo_call_dense(c, 2), 0);
@@ -149,19 +149,22 @@ static void logistic_forward(mo_call *c) {
     code = mo_call_temporary(c, X->dtype, 1, g.X.shape);
     g.code = mo_tensor_view(code);
     if (saves) {
-        saved = mo_logistic_saved(c, X, g.dual, g.free_intercept);
-        g.saved = mo_tensor_view(saved);
+        int64_t size[2];
+        mo_logistic_kept_shape(X, mo_dim(c->in[1], -1), g.few_rows, g.free_intercept, size);
+        kept = mo_call_temporary(c, X->dtype, 2, size);
     }
     g.factored = c->n_in == 4;
-    if (c->n_out == 2)
-        g.start = mo_batch_view(g.factored ? mo_call_dense(c, 3) : mo_tensor_view(c->out[1]), 1);
+    if (g.factored)
+        g.kept = mo_call_dense(c, 3);
+    else if (kept)
+        g.kept = mo_tensor_view(kept);
     if (fine && mo_ok(c->ctx)) {
         mo_fit_logistic(c->ctx, &g);
         mo_check_fits(c, code);
     }
     t->recording = recording;
     if (saves)
-        mo_call_save(c, saved);
+        mo_call_save(c, kept);
 }
 
 static mo_tensor *matrix_sum(mo_tape *t, mo_tensor *A, mo_tensor *B) { /* <A, B>, [..] */
@@ -243,7 +246,7 @@ static void widen(mo_tape *t, mo_tensor *in[3]) {
     mo_context *ctx = mo_tape_context(t);
     bool valid = mo_ok(ctx) && mo_tensor_dtype(in[0]) == MO_F32 && mo_ndim(in[0]) >= 2 && mo_numel(in[0]) > 0 &&
                  mo_numel(in[2]) > 0;
-    if (valid && mo_logistic_is_dual(t, in[0], in[2]) && mo_fit_needs_float64(t, in[0], in[2]))
+    if (valid && mo_logistic_has_few_rows(t, in[0], in[2]) && mo_fit_needs_float64(t, in[0], in[2]))
         for (int i = 0; i < 3; i++)
             in[i] = mo_cast(t, in[i], MO_F64);
 }

@@ -5,7 +5,7 @@
  * and mu are as in logistic.c. The class sums of U are 0, and B's class means are removed before the solve, so H may
  * map class means to 0. float32 or float64. By conjugate gradients (tensor/cpu/fits/logistic.c), with the factor
  * that logistic.c saved: backward never factorizes, at any order. Errors: sizes, no rows, conjugate gradients that do
- * not converge. Saved: the preconditioner.
+ * not converge. Saved: `kept` of tensor/fits.h.
  *
  * H is symmetric: with V = H^-1 U_bar, B_bar = V, and every other adjoint follows from -<V, dH[U]>,
  *     dH[U] = dPhi^T S[E] + Phi^T S[dPhi U] + Phi^T dS[E] + dlambda U_0,   E = Phi U.
@@ -45,17 +45,19 @@ static bool logistic_solve_shape(mo_call *c) {
 
 static void logistic_solve_forward(mo_call *c) {
     mo_tape *t = c->t;
-    mo_tensor *saved, *code;
+    mo_tensor *kept, *code;
     bool recording = t->recording;
     mo_logistic_call g = {.free_intercept = ((const options *)c->attributes)->free_intercept};
     t->recording = false;
-    g.dual = mo_logistic_is_dual(t, c->in[0], c->in[3]);
+    g.few_rows = mo_logistic_has_few_rows(t, c->in[0], c->in[3]);
     g.factored = c->n_in > SYSTEM;
-    saved = g.factored ? c->in[SYSTEM] : mo_logistic_saved(c, c->in[0], g.dual, g.free_intercept);
+    int64_t size[2];
+    mo_logistic_kept_shape(c->in[0], mo_dim(c->in[1], -1), g.few_rows, g.free_intercept, size);
+    kept = g.factored ? c->in[SYSTEM] : mo_call_temporary(c, c->in[0]->dtype, 2, size);
     mo_view *const views[] = {&g.X, &g.F, &g.T, &g.lambda, &g.B};
     for (int i = 0; i < SYSTEM; i++)
         *views[i] = mo_batch_view(mo_call_dense(c, i), i == 3 ? 0 : 2);
-    g.saved = mo_tensor_view(saved);
+    g.kept = mo_tensor_view(kept);
     g.W = mo_batch_view(mo_tensor_view(c->out[0]), 2);
     code = mo_call_temporary(c, c->in[0]->dtype, 1, g.X.shape);
     g.code = mo_tensor_view(code);
@@ -64,7 +66,7 @@ static void logistic_solve_forward(mo_call *c) {
         mo_check_fits(c, code);
     }
     t->recording = recording;
-    mo_call_save(c, saved);
+    mo_call_save(c, kept);
 }
 
 /* Returns S[Q] at P, for TP = T P and the class sums q = <P, Q>. */
@@ -136,10 +138,10 @@ const mo_op mo_op_logistic_solve = {
     MO_SAMPLES(logistic_solve_samples),
 };
 
-mo_tensor *mo_logistic_solve(mo_tape *t, mo_tensor *const in[SYSTEM], mo_tensor *saved, bool free_intercept) {
+mo_tensor *mo_logistic_solve(mo_tape *t, mo_tensor *const in[SYSTEM], mo_tensor *kept, bool free_intercept) {
     const options o = {free_intercept};
     mo_tensor *all[SYSTEM + 1];
     memcpy(all, in, SYSTEM * sizeof *all);
-    all[SYSTEM] = saved;
+    all[SYSTEM] = kept;
     return mo_apply(t, &mo_op_logistic_solve, all, SYSTEM + 1, &o);
 }
