@@ -37,7 +37,7 @@ class BuildExtension(build_ext):
         """Links libmochi.a into the extension."""
         folder = extension.library_folder(extension.KERNELS[ext.name.rpartition(".")[2]])
         archive = folder / "libmochi.a"
-        whole = ["-Wl,--whole-archive", str(archive), "-Wl,--no-whole-archive", str(folder / extension.PROGRAM)]
+        whole = ["-Wl,--whole-archive", str(archive), "-Wl,--no-whole-archive"]
         ext.extra_link_args += [*whole, "-Wl,--as-needed", *extension.link_flags(folder)]
         ext.sources = [os.path.abspath(source) for source in ext.sources]
         self.force = True  # the flags may have changed
