@@ -6,7 +6,7 @@ import re
 import sys
 
 SOURCE = pathlib.Path(__file__).resolve().parent  # the root of a copy of the source tree
-sys.path[:0] = [str(SOURCE / "tools/python"), str(SOURCE / "tools/python/door")]
+sys.path[:0] = [str(SOURCE / "tools/python"), str(SOURCE / "tools/python/binding")]
 import headers  # noqa: E402 - the copy's
 import operations  # noqa: E402
 

@@ -21,10 +21,10 @@ INSIDE = HERE.parent / "library"  # the library's sources in an sdist
 ROOT = INSIDE if INSIDE.is_dir() else HERE.parents[2]
 BUILD = pathlib.Path(os.environ.get("MOCHI_PYTHON_BUILD", ROOT / "build-python"))
 GATE = (HERE / "gate.c").read_text()
-# The types of the gate for Python; its functions are those of gate.c that are named door_.
+# The types of the gate for Python; its functions are those of gate.c that are named binding_.
 GATE_TYPES = """
-typedef struct door_gate door_gate;
-typedef enum door_failure { DOOR_FINE, DOOR_ERROR, DOOR_BUSY, DOOR_FORKED } door_failure;
+typedef struct binding_gate binding_gate;
+typedef enum binding_failure { BINDING_FINE, BINDING_ERROR, BINDING_BUSY, BINDING_FORKED } binding_failure;
 """
 
 
@@ -74,7 +74,7 @@ def declared(name):
 
 def gate_functions():
     """The declarations of the functions of gate.c that Python calls."""
-    return "".join(f"{head};\n" for head in re.findall(r"^static ([^=;]*?\bdoor_\w+\([^)]*\)) \{", GATE, re.M))
+    return "".join(f"{head};\n" for head in re.findall(r"^static ([^=;]*?\bbinding_\w+\([^)]*\)) \{", GATE, re.M))
 
 
 def builder(name):
