@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tools/python/door"))
+sys.path.insert(0, str(ROOT / "tools/python/binding"))
 import adjoints  # noqa: E402  reads the table of ops/ADJOINTS.md
 
 LIBRARY = ("tensor", "autograd", "ops", "models", "train")

@@ -2,7 +2,7 @@
  * and optionally their labels. */
 #include "tools/cli/options.h"
 #include "tools/cli/progress.h"
-#include "tools/train/recipe.h"
+#include "tools/train/run_json.h"
 #include "train/graphs/row_names.h"
 
 #include <inttypes.h>
@@ -33,7 +33,7 @@ static const option table[] = {
     {OPTION_WORD, "recipe", "NAME", AT(recipe),
         "refuse weights of another recipe: best, paper, paper++ or released; a file without mochi's metadata, as the "
         "released program writes it, counts as released",
-        .choices = RECIPES},
+        .choices = MO_RECIPE_CHOICES},
     {OPTION_INPUT, "data", "NAME", AT(data), "a graph: a name of `mochi data list`, or a path", .choices = "@graphs"},
     {OPTION_OUTPUT, "out", "Z.npy", AT(out),
         "the file to write: float32 [nodes, d], or [graphs, d] for a set of graphs; if the rows have names, they are "

@@ -11,6 +11,7 @@ extern "C" {
 #endif
 
 #include "train/inside.h"
+#include "train/recipe.h"
 #include "train/saved_readout.h"
 
 #ifdef __cplusplus

@@ -58,6 +58,10 @@ struct mo_graph {
     uint64_t hash[2];                 /* XXH3-128 of the content */
 };
 
+/* The attributes of an example, and the names of its neighbours with their classes, in indented lines; of a graph of a
+ * set its size. class_of [examples]: known classes, or -1; class_name: their names. To be freed; NULL if out of memory.
+ */
+MO_API char *mo_example_words(const mo_graph *graph, int64_t id, const int64_t *class_of, char *const *class_name);
 /* Returns whether mo_graph_open finds a file for that name or path. mo_graph_locate also writes where. */
 MO_API bool mo_graph_exists(const char *name_or_path);
 MO_API bool mo_graph_locate(const char *name_or_path, char *path, size_t bytes);

@@ -2,8 +2,8 @@
  * as JSON, ended by '|', in which weights and data named "right" get the right digests; a byte for the number of
  * labels; then the ids and the labels, a signed byte each. */
 #include "fuzz_files.h"
-#include "tools/predict/predict.h"
 #include "train/inside.h"
+#include "train/saved_readout.h"
 
 #include <jansson.h>
 
@@ -65,17 +65,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     bool written = metadata && mo_safetensors_write(arrays, metadata, path) == MO_OK;
     mo_clear_error(ctx);
     mo_few_shot_options o = {.weights = small};
-    mo_labels known = {0};
-    loaded_readout kept = {0};
-    bool read = written && load_readout(path, KEPT_EXAMPLES, graph, &o, w, &known, &kept);
+    mo_saved_readout saved = {0};
+    bool read = written && mo_saved_readout_read(path, graph, &o, w, &saved) == MO_OK;
     if (written)
         fuzz_check_status(ctx, read);
-    for (int64_t i = 0; read && i < known.n; i++)
-        if (known.label[i] < 0 || known.label[i] >= known.classes || (i && known.id[i] <= known.id[i - 1]))
+    for (int64_t i = 0; read && i < saved.known.n; i++)
+        if (saved.known.label[i] < 0 || saved.known.label[i] >= saved.known.classes ||
+            (i && saved.known.id[i] <= saved.known.id[i - 1]))
             fuzz_fail("labels", "of no class, or whose examples do not rise");
     mo_clear_error(ctx);
-    release_readout(&kept);
-    mo_labels_release(&known);
+    mo_saved_readout_release(&saved);
     mo_arrays_release(arrays);
     free(metadata);
     if (mo_context_counters(ctx).bytes_live != live)

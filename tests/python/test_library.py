@@ -42,7 +42,7 @@ def test_every_function_of_the_headers_has_a_gate(header):
 def test_the_package_calls_what_the_library_has():
     """mochi.torch is tested where PyTorch is alone: a name that is gone would be found by its users."""
     package = ROOT / "tools/python/mochi"
-    used = {name for path in package.rglob("*.py") for name in re.findall(r"\blib\.((?:gate_|mo_|MO_|door_)\w+)", path.read_text())}
+    used = {name for path in package.rglob("*.py") for name in re.findall(r"\blib\.((?:gate_|mo_|MO_|binding_)\w+)", path.read_text())}
     assert len(used) > 150 and {name for name in used if not hasattr(lib, name)} == {"gate_mo_x"}  # in a docstring
 
 

@@ -36,7 +36,7 @@ def test_the_program_writes_the_same_bytes(tmp_path, recipe):
 @program
 @pytest.mark.parametrize("recipe", ["best", "paper", "paper++", "released"])
 def test_the_recipes_are_the_programs(tmp_path, recipe):
-    """tools/train/recipe.c and mochi/graphs/recipes.py agree on every setting except steps and dim, which the test
+    """train/run/recipe.c and mochi/graphs/recipes.py agree on every setting except steps and dim, which the test
     passes."""
     own = {"steps": 1} if recipe == "best" else {"steps": 1, "dim": 16}
     words = [word for name, value in own.items() for word in (f"--{name}", str(value))]

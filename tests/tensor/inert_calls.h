@@ -3,7 +3,9 @@
 #ifndef INERT_CALLS_H
 #define INERT_CALLS_H
 
-#include "train/inside.h"
+#include "tools/inside.h"
+
+#include <stdlib.h>
 
 enum { GIVEN_TENSORS = 64 };
 

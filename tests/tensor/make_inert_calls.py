@@ -110,7 +110,7 @@ def call(headers, symbol):
         return f"{bare}object = {text}; take_object(g, object); {release}(object);"
     if bare == "mo_code":
         return f"take_code(g, {text});"
-    return f"(void){text};"
+    return f"free({text});" if bare == "char *" else f"(void){text};"
 
 
 def main():

@@ -2,7 +2,7 @@
  * readout) are refused. The suite `long` tries all of them, other suites every seventh in files above 1 KiB. */
 #include "tests/small_stack.h"
 #include "tests/training_run.h"
-#include "tools/predict/predict.h"
+#include "train/saved_readout.h"
 
 typedef struct subject {
     mo_context *ctx;
@@ -30,13 +30,11 @@ static bool reads_checkpoint(subject *s) {
 }
 
 static bool reads_readout(subject *s) {
-    mo_labels known = {0};
     mo_few_shot_options o = {.weights = s->weights};
     HELD(mo_weights) *w = mo_weights_read(s->ctx, s->weights);
-    loaded_readout kept = {0};
-    bool read = load_readout(s->path, KEPT_EXAMPLES, s->graph, &o, w, &known, &kept);
-    release_readout(&kept);
-    mo_labels_release(&known);
+    mo_saved_readout saved;
+    bool read = mo_saved_readout_read(s->path, s->graph, &o, w, &saved) == MO_OK;
+    mo_saved_readout_release(&saved);
     return read;
 }
 

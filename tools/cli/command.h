@@ -7,6 +7,7 @@
 #include <argp.h>
 #include <jansson.h>
 #include <math.h>
+#include <stdio.h>
 
 enum { EXIT_FINE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
@@ -107,6 +108,8 @@ int text_width(void);
 /* Prints a text and a new line, in lines of at most text_width() columns. `indent` columns of the first line are
  * printed already; the others are indented by as many. */
 void print_wrapped(const char *text, int indent);
+/* Prints a text, '?' in place of control characters. */
+void print_safely(FILE *out, const char *text);
 /* Replaces control characters in a text, in place; returns it. */
 char *make_printable(char *text);
 /* Prints "mochi: <the context's error>" on standard error. Returns EXIT_FAILED. */

@@ -42,6 +42,11 @@ void print_wrapped(const char *text, int indent) {
     putchar('\n');
 }
 
+void print_safely(FILE *out, const char *text) {
+    for (; *text; text++)
+        putc(printable(*text), out);
+}
+
 char *make_printable(char *text) {
     for (char *at = text; *at; at++)
         *at = printable(*at);

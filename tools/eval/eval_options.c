@@ -2,7 +2,6 @@
 #include "tools/eval/eval.h"
 
 #include "tools/data/default_data.h"
-#include "tools/train/recipe.h"
 
 #include <string.h>
 
@@ -64,7 +63,7 @@ static const option table[] = {
     {OPTION_WORD, "recipe", "NAME", AT(recipe),
         "refuse weights of another recipe: best, paper, paper++ or released; a file without mochi's metadata, as the "
         "released program writes it, counts as released",
-        .choices = RECIPES},
+        .choices = MO_RECIPE_CHOICES},
     {OPTION_ENCODER, "encoder", "FILE.so", AT(encoder), "your own encoder, with which the weights were trained"},
     {OPTION_OTHER, "head", "NAMES", 0,
         "readouts, at most eight, separated by commas: " HEADS

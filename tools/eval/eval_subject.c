@@ -3,7 +3,7 @@
  * share the embeddings that it computes. */
 #include "tools/eval/eval.h"
 
-#include "tools/train/recipe.h"
+#include "tools/train/run_json.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,6 @@
 #include "tools/cli/options.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/table_file.h"
-#include "tools/predict/example_words.h"
 #include "tools/predict/predict.h"
 #include "train/graphs/label_column.h"
 #include "train/graphs/table_reader.h"
@@ -337,7 +336,7 @@ static void print_question(const labelling *l, int64_t id, int64_t guess) {
     char number[24];
     print_safely(stdout, mo_graph_example_name(l->graph, id, number));
     putchar('\n');
-    char *words = example_words(l->graph, id, l->class_of, l->classes.items);
+    char *words = needed(mo_example_words(l->graph, id, l->class_of, l->classes.items));
     fputs(words, stdout);
     free(words);
     for (int i = 0; i < l->classes.count && class_keys[i]; i++) {

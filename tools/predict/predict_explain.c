@@ -2,7 +2,6 @@
  * example's prediction. */
 #include "tools/cli/memory.h"
 #include "tools/cli/table_file.h"
-#include "tools/predict/example_words.h"
 #include "tools/predict/predict.h"
 
 #include <inttypes.h>
@@ -87,7 +86,7 @@ static void print_explanation(const explanation *x, int64_t id, int64_t predicte
     fputs(": ", stdout);
     print_safely(stdout, x->known->name[predicted]);
     printf(", %.1f%%\n", 100 * probability);
-    char *words = example_words(x->graph, id, x->class_of, x->known->name);
+    char *words = needed(mo_example_words(x->graph, id, x->class_of, x->known->name));
     fputs(words, stdout);
     free(words);
     if (x->class_of[id] >= 0) {

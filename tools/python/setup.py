@@ -13,7 +13,7 @@ from setuptools.command.build_py import build_py
 from setuptools.command.sdist import sdist
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE / "door"))
+sys.path.insert(0, str(HERE / "binding"))
 
 import extension
 import operations
@@ -37,7 +37,7 @@ class BuildExtension(build_ext):
         """Links libmochi.a into the extension."""
         folder = extension.library_folder(extension.KERNELS[ext.name.rpartition(".")[2]])
         archive = folder / "libmochi.a"
-        whole = ["-Wl,--whole-archive", str(archive), "-Wl,--no-whole-archive", str(folder / extension.PROGRAM)]
+        whole = ["-Wl,--whole-archive", str(archive), "-Wl,--no-whole-archive"]
         ext.extra_link_args += [*whole, "-Wl,--as-needed", *extension.link_flags(folder)]
         ext.sources = [os.path.abspath(source) for source in ext.sources]
         self.force = True  # the flags may have changed
@@ -75,12 +75,12 @@ class Sources(sdist):
     """The package with the library's sources, in library/, so that it builds without a clone."""
 
     def make_release_tree(self, base_dir, files):
-        """Adds the folder door/ and, as library/, the files in git without the tests' and this folder's code."""
+        """Adds the folder binding/ and, as library/, the files in git without the tests' and this folder's code."""
         super().make_release_tree(base_dir, [file for file in files if not file.startswith("..")])  # without an egg-info folder
-        shutil.copytree(HERE / "door", pathlib.Path(base_dir) / "door", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(HERE / "binding", pathlib.Path(base_dir) / "binding", ignore=shutil.ignore_patterns("__pycache__"))
         listed = subprocess.run(["git", "ls-files", "-z"], cwd=extension.ROOT, check=True, capture_output=True, text=True).stdout
         for name in listed.split("\0"):
-            code = name.startswith(("tests/", "tools/python/mochi/", "tools/python/door/", "."))
+            code = name.startswith(("tests/", "tools/python/mochi/", "tools/python/binding/", "."))
             if name and (not code or (name.startswith("tests/") and name.endswith(".md"))):
                 to = pathlib.Path(base_dir) / "library" / name
                 to.parent.mkdir(parents=True, exist_ok=True)

@@ -65,7 +65,7 @@ static int report_step(const mo_context *ctx, const run *now) {
 enum { HELD_OUT_EPISODES = 20 };
 
 /* Returns an episode number above those of the training run, for episodes that training has not seen. */
-static uint64_t first_held_out(const recipe *r) {
+static uint64_t first_held_out(const mo_recipe *r) {
     uint64_t trained = (uint64_t)r->training.steps * (uint64_t)r->training.episodes_per_step, usual = (uint64_t)1 << 40;
     return trained > usual ? trained : usual;
 }
@@ -73,8 +73,8 @@ static uint64_t first_held_out(const recipe *r) {
 /* Reports the tasks on which the trained model is worse than the untrained one by more than the 95% interval, on
  * episodes of the pool that training has not seen. */
 static mo_code report_below_untrained(mo_context *ctx, const run *now, const mo_pool *pool, mo_model *model) {
-    const recipe *r = &now->options->recipe;
-    mo_model *models[2] = {model, recipe_model(ctx, r, pool)};
+    const mo_recipe *r = &now->options->recipe;
+    mo_model *models[2] = {model, mo_recipe_model(ctx, r, pool)};
     mo_paired figures[MO_TASKS];
     mo_code code = mo_compare_models(pool, models, &r->training.plan, first_held_out(r), HELD_OUT_EPISODES, figures);
     for (int task = 0; task < MO_TASKS && code == MO_OK; task++)
@@ -127,9 +127,9 @@ static int run_trainer(mo_context *ctx, const mo_pool *pool, mo_model *model, mo
 
 static int train_on_pool(mo_context *ctx, mo_pool *pool, run *now) {
     const train_options *o = now->options;
-    const recipe *r = &o->recipe;
-    char *text = o->kept_text ? NULL : recipe_text(r);
-    mo_model *model = recipe_model(ctx, r, pool);
+    const mo_recipe *r = &o->recipe;
+    char *text = o->kept_text ? NULL : settings_text(o);
+    mo_model *model = mo_recipe_model(ctx, r, pool);
     mo_trainer_options options = r->training;
     options.checkpoint_every = o->checkpoint_every;
     options.replay = replays(o);
@@ -168,7 +168,7 @@ static mo_pool *open_run_pool(mo_context *ctx, run *now) {
         mo_run_folder(ctx, o->out); /* fails now, not after minutes of computing features */
     else if (run_leads(now))
         mo_run_check(ctx, o->out);
-    mo_pool *pool = mo_pool_open(ctx, (const char *const *)o->recipe.pool.items, o->recipe.pool.count, &features,
+    mo_pool *pool = mo_pool_open(ctx, (const char *const *)o->pool.items, o->pool.count, &features,
         o->recipe.link_share, print_train_notice, now);
     if (new_folder && (!pool || !share_is_used(o, pool)))
         rmdir(o->out); /* the folder is still empty */

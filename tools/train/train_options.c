@@ -6,6 +6,7 @@
 #include "tools/train/train_options.h"
 
 #include "tools/cli/memory.h"
+#include "tools/data/default_data.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,24 +16,24 @@
 
 static void take_train_pool(void *options, const char *text, const struct argp_state *state) {
     train_options *o = options;
-    recipe *r = &o->recipe;
+    mo_recipe *r = &o->recipe;
     pool_choice choice;
     parse_pool(state, "--pool", text, &choice);
-    free_names(&r->pool);
-    r->pool = choice.graphs;
+    free_names(&o->pool);
+    o->pool = choice.graphs;
     memcpy(r->family, choice.family, sizeof r->family);
     if (choice.link_share > 0 && !is_given(&o->given, "link-share"))
         r->link_share = choice.link_share;
 }
 
 static void take_train_encoder(void *of, const char *text, const struct argp_state *state) {
-    recipe *r = of;
+    mo_recipe *r = of;
     r->encoder = parse_encoder(state, text);
     snprintf(r->encoder_file, sizeof r->encoder_file, "%s", text);
 }
 
 static void take_train_head(void *of, const char *text, const struct argp_state *state) {
-    recipe *r = of;
+    mo_recipe *r = of;
     r->model.readout.head = parse_head(state, text);
     snprintf(r->head, sizeof r->head, "%s", text);
 }
@@ -60,7 +61,7 @@ static const option table[] = {
     {OPTION_CHOICE, "recipe", "NAME", AT(recipe_number),
         "best: an encoder of 28 numbers whose input does not depend on the basis of an SVD (default); paper: as the "
         "article says; paper++: with one episode of each task family per step; released: as the authors' program does",
-        .choices = RECIPES},
+        .choices = MO_RECIPE_CHOICES},
     {OPTION_OTHER, "encoder", "FILE.so", AT(recipe),
         "your own encoder in place of the recipe's (`mochi new encoder NAME` writes one to start from)",
         .take = take_train_encoder},
@@ -68,7 +69,7 @@ static const option table[] = {
         "readout that the encoder learns under: " HEADS ", or FILE.so with your own (default mixture, which in the "
         "recipe best is its own readout; else ridge)",
         .choices = HEADS, .take = take_train_head},
-    {OPTION_FIELDS, .field = AT(recipe), .fields = recipe_fields},
+    {OPTION_FIELDS, .field = AT(recipe), .fields = mo_recipe_fields},
     {OPTION_GROUP, .help = "The run"},
     {OPTION_TEXT, "out", "RUN", AT(out),
         "folder for weights.safetensors, checkpoint.safetensors, log.jsonl and run.json"},
@@ -112,19 +113,22 @@ static void check_out(void *options, const struct argp_state *state) {
 }
 
 static const preset *train_presets(int *n) {
-    static const int number[N_RECIPES] = {RECIPE_BEST, RECIPE_PAPER, RECIPE_PAPER_PLUS, RECIPE_RELEASED};
-    static recipe of[N_RECIPES];
-    static preset all[N_RECIPES];
-    for (int i = 0; i < N_RECIPES && !all[i].name; i++) {
-        of[i] = recipe_defaults(number[i]);
-        free_names(&of[i].pool);
-        all[i] = (preset){recipe_names[number[i]], number[i] == RECIPE_BEST ? OPTIONS_OF_GAMLP : "", &of[i]};
+    static const int number[MO_RECIPES] = {MO_RECIPE_BEST, MO_RECIPE_PAPER, MO_RECIPE_PAPER_PLUS, MO_RECIPE_RELEASED};
+    static mo_recipe of[MO_RECIPES];
+    static preset all[MO_RECIPES];
+    for (int i = 0; i < MO_RECIPES && !all[i].name; i++) {
+        of[i] = mo_recipe_defaults(number[i]);
+        all[i] = (preset){mo_recipe_name(number[i]), number[i] == MO_RECIPE_BEST ? MO_RECIPE_OF_GAMLP : "", &of[i]};
     }
-    *n = N_RECIPES;
+    *n = MO_RECIPES;
     return all;
 }
 
 const command_line train_line = {.table = table, .presets = train_presets, .about = about, .end = check_out};
+
+char *settings_text(const train_options *o) {
+    return needed(mo_recipe_text(&o->recipe, (const char *const *)o->pool.items, o->pool.count));
+}
 
 /* ---- options without effect ---- */
 
@@ -136,12 +140,11 @@ bool replays(const train_options *o) {
 
 static void refuse_train_options(const train_options *o) {
     const given_options *g = &o->given;
-    for (const char *names = OPTIONS_REFUSED; *names; names += *names == ' ') {
-        char name[32];
-        snprintf(name, sizeof name, "%.*s", (int)strcspn(names, " "), names);
-        names += strlen(name);
-        refuse_given(g, name, recipe_refuses(&o->recipe, name), recipe_refuses(&o->recipe, name));
-    }
+    for (const option *row = g->table; row->kind; row++)
+        if (row->kind != OPTION_GROUP) {
+            const char *why = mo_recipe_refuses(&o->recipe, row->name);
+            refuse_given(g, row->name, why, why);
+        }
     refuse_given(g, "replay", o->device.device == MO_CPU, "expected --device cuda; the cpu has nothing to replay");
     refuse_math_on_cpu(g, &o->device);
 }
@@ -151,8 +154,8 @@ bool share_is_used(const train_options *o, const mo_pool *pool) {
                              * their own (@) */
     for (int i = 0; i < mo_pool_size(pool); i++)
         links += mo_pool_source(pool, i)->task == MO_TASK_LP;
-    for (int i = 0; i < o->recipe.pool.count; i++)
-        own += strchr(o->recipe.pool.items[i], '@') != NULL;
+    for (int i = 0; i < o->pool.count; i++)
+        own += strchr(o->pool.items[i], '@') != NULL;
     return !is_given(&o->given, "link-share") || links > own;
 }
 
@@ -184,7 +187,7 @@ static bool is_compared(const char *key) {
 
 /* Ends the program if an option gives another value than kept_text, the settings of the run to resume. */
 static void refuse_contradictions(const train_options *o, const char *kept_text) {
-    char *text = recipe_text(&o->recipe);
+    char *text = settings_text(o);
     json_t *kept = json_loads(kept_text, 0, NULL), *now = json_loads(text, 0, NULL), *value;
     const char *key;
     bool refused = false;
@@ -216,7 +219,7 @@ static void take_math_of_run(train_options *o, mo_math kept) {
 static void take_new_rate(train_options *o) {
     json_t *settings = json_loads(o->kept_text, 0, NULL);
     o->recipe.training.adamw.lr = o->new_lr;
-    recipe_settle(&o->recipe);
+    mo_recipe_settle(&o->recipe);
     json_object_set_new(settings, "lr", json_real(o->recipe.training.adamw.lr));
     json_object_set_new(settings, "lr_min", json_real(o->recipe.training.adamw.lr_min));
     free(o->kept_text);
@@ -226,13 +229,14 @@ static void take_new_rate(train_options *o) {
 
 bool parse_train_options(train_options *o, int argc, char **argv) {
     mo_math math = MO_MATH_FP32;
-    *o = (train_options){.recipe_number = RECIPE_BEST, .checkpoint_every = 500};
+    *o = (train_options){.recipe_number = MO_RECIPE_BEST, .checkpoint_every = 500};
     read_command_line(&train_line, argc, argv, o, &o->given);
-    free_names(&o->recipe.pool);
-    o->recipe = recipe_defaults(o->recipe_number);
-    if (o->resume && !recipe_read(&o->recipe, o->out, &o->kept_text, &math))
+    free_names(&o->pool);
+    o->pool = parse_names(NULL, "--pool", DEFAULT_POOL);
+    o->recipe = mo_recipe_defaults(o->recipe_number);
+    if (o->resume && !recipe_read(&o->recipe, &o->pool, o->out, &o->kept_text, &math))
         return false;
-    char *kept = o->resume ? recipe_text(&o->recipe) : NULL;
+    char *kept = o->resume ? settings_text(o) : NULL;
     if (o->resume && is_given(&o->given, "recipe"))
         o->recipe.number = o->recipe_number;
     read_command_line(&train_line, argc, argv, o, &o->given);
@@ -244,16 +248,16 @@ bool parse_train_options(train_options *o, int argc, char **argv) {
         take_new_rate(o);
     free(kept);
     refuse_train_options(o);
-    if (o->recipe.number == RECIPE_RELEASED && o->recipe.model.encoder.layers == 2 && !o->resume &&
+    if (o->recipe.number == MO_RECIPE_RELEASED && o->recipe.model.encoder.layers == 2 && !o->resume &&
         !is_given(&o->given, "episodes-per-step"))
         o->recipe.training.episodes_per_step = 1; /* with two layers, the released program has one episode per step */
     if (!o->resume && !is_given(&o->given, "lambda") && mo_head_is_own(o->recipe.model.readout.head))
         o->recipe.model.readout.lambda = 0; /* a head of one's own keeps its own */
-    recipe_settle(&o->recipe);
+    mo_recipe_settle(&o->recipe);
     return true;
 }
 
 void free_train_options(train_options *o) {
-    free_names(&o->recipe.pool);
+    free_names(&o->pool);
     free(o->kept_text);
 }

@@ -3,13 +3,14 @@
 #define TRAIN_OPTIONS_H
 
 #include "tools/cli/options.h"
-#include "tools/train/recipe.h"
+#include "tools/train/run_json.h"
 
 /* Whether work on a GPU is replayed. AUTO: if every episode of a graph has the same numbers of examples. */
 enum { REPLAY_AUTO, REPLAY_YES, REPLAY_NO };
 
 typedef struct train_options {
-    recipe recipe; /* first, so that an option's field in the recipe has one offset in both */
+    mo_recipe recipe; /* first, so that an option's field in the recipe has one offset in both */
+    names pool;       /* owned */
     const char *out, *cache;
     mo_feature_place place;
     int replay;      /* REPLAY_AUTO .. */
@@ -27,6 +28,8 @@ typedef struct train_options {
  * read; the function has then reported why. */
 bool parse_train_options(train_options *o, int argc, char **argv);
 void free_train_options(train_options *o);
+/* The settings as run.json has them, to be freed. */
+char *settings_text(const train_options *o);
 bool replays(const train_options *o);
 
 /* Returns whether the pool has a graph that uses --link-share, or the option was not given. */

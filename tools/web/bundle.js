@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // tools/web/bundle.js - makes mochi.html: bundle.js WASM KATEX RULES OUT. KATEX: the folder of Debian's libjs-katex; RULES: what
-// tools/python/door/adjoints.py makes of ops/ADJOINTS.md. The modules beside this file are joined in the order of their imports; the
+// tools/python/binding/adjoints.py makes of ops/ADJOINTS.md. The modules beside this file are joined in the order of their imports; the
 // fonts that formulas use go in as data.
 'use strict';
 const fs = require('fs'), path = require('path'), zlib = require('zlib');

@@ -137,7 +137,7 @@ from .graphs.training import Run, Step, train
 from .graphs.trained import Trained, features, load
 
 _attach()
-__version__ = _ffi.string(_lib.door_version()).decode()
+__version__ = _ffi.string(_lib.binding_version()).decode()
 
 __all__ = [
     "AdamW", "BusyError", "Check", "Context", "DataWarning", "Error", "Estimate", "EstimateWarning", "Explanation", "FewShot",

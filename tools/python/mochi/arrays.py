@@ -59,14 +59,14 @@ def number_of(dtype):
 
 
 def lend(thing):
-    """Keeps a thing alive; returns the number by which door_done releases it."""
+    """Keeps a thing alive; returns the number by which binding_done releases it."""
     _lent_last[0] += 1
     _lent[_lent_last[0]] = thing
     return ffi.cast("void *", _lent_last[0])
 
 
 @ffi.def_extern()
-def door_done(state):
+def binding_done(state):
     """The library calls this when it no longer reads lent memory."""
     _lent.pop(address(state), None)
 
@@ -124,11 +124,11 @@ def wrapped(context, array):
 def wrap(context, view, owner):
     """A tensor outside any tape that shares a view's memory; its owner lives until the library is done with it."""
     state = lend(owner)
-    tensor = lib.gate_mo_tensor_wrap(context._gate, context._pointer, view, lib.door_done, state)
+    tensor = lib.gate_mo_tensor_wrap(context._gate, context._pointer, view, lib.binding_done, state)
     if not tensor:
-        failure = lib.door_failed()
-        door_done(state)
-        lib.door_put_failure(failure)
+        failure = lib.binding_failed()
+        binding_done(state)
+        lib.binding_put_failure(failure)
         context._fail()
     return tensor
 

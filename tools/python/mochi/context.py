@@ -18,7 +18,7 @@ DEVICES = {"cpu": lib.MO_CPU, "cuda": lib.MO_CUDA}
 MOST_THREADS = 1024  # as tensor/context.c
 MATH = {"fp32": lib.MO_MATH_FP32, "tf32": lib.MO_MATH_TF32, "bf16": lib.MO_MATH_BF16}
 
-lib.door_open()
+lib.binding_open()
 _thread = threading.local()
 _most: list[int] = []  # [threads of the main thread's default context], once it has one
 # Contexts by the address of the library's context, for Python functions that the library calls.
@@ -66,7 +66,7 @@ class Context:
             options.device_memory = checked.whole("Context: device_memory", device_memory, 1)
         if memory is not None:
             options.memory = checked.whole("Context: memory", memory, 1)
-        options.go_on = lib.door_go_on
+        options.go_on = lib.binding_go_on
         self.device, self.math, self.device_memory, self.memory = device, math, device_memory, memory
         self._own(lib.mo_context_create(options), owned=True)
         if not lib.mo_ok(self._pointer):
@@ -92,8 +92,8 @@ class Context:
         self.address = address(pointer)
         # An owned context frees its gate itself. In a garbage cycle, ffi.gc could free it before objects whose release
         # goes through it.
-        gate = lib.door_gate_create(pointer)
-        self._gate = gate if owned else ffi.gc(gate, lib.door_gate_free)
+        gate = lib.binding_gate_create(pointer)
+        self._gate = gate if owned else ffi.gc(gate, lib.binding_gate_free)
         self._handles: set[int] = set()  # addresses of the objects that live
         self._tapes = {}  # {a tape's address: how many leaves had died when the tape was last empty}
         self._owned = owned
@@ -127,7 +127,7 @@ class Context:
     @property
     def forked(self) -> bool:
         """Whether the context belongs to the process that this one was forked from."""
-        return lib.door_is_forked(self._gate)
+        return lib.binding_is_forked(self._gate)
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Calls a gate of the library and raises its error, if any; returns its result.
@@ -137,7 +137,7 @@ class Context:
         if self._leaving or self._dead:
             self._drain()
         result = function(self._gate, *arguments)
-        if lib.door_failed():
+        if lib.binding_failed():
             self._fail()
         if errors.pending:
             errors.heed(self.address)
@@ -145,7 +145,7 @@ class Context:
 
     def _check(self) -> None:
         """Raises the error of this thread's last call into the context, if any."""
-        if lib.door_failed():
+        if lib.binding_failed():
             self._fail()
 
     def _fail(self) -> NoReturn:
@@ -167,17 +167,17 @@ class Context:
 
     def _drain(self) -> None:
         """Releases objects that wait for their release, if no thread is inside."""
-        if _exiting or not lib.door_idle(self._gate):
+        if _exiting or not lib.binding_idle(self._gate):
             return
-        failure = lib.door_failed()  # of a call whose result is queried only after this finalizer
+        failure = lib.binding_failed()  # of a call whose result is queried only after this finalizer
         self._drain_now()
-        lib.door_put_failure(failure)
+        lib.binding_put_failure(failure)
 
     def _drain_now(self):
         while self._leaving:
             item = self._leaving.popleft()
             item[0](self._gate, item[1])
-            if lib.door_failed() == lib.DOOR_BUSY:
+            if lib.binding_failed() == lib.BINDING_BUSY:
                 self._leaving.append(item)
                 return
         if self._dead:
@@ -196,7 +196,7 @@ class Context:
                 self._dead.appendleft(item)
                 return
             lib.gate_mo_tensor_release(self._gate, item[1])
-            if lib.door_failed() == lib.DOOR_BUSY:
+            if lib.binding_failed() == lib.BINDING_BUSY:
                 self._dead.appendleft(item)
                 return
 
@@ -209,7 +209,7 @@ class Context:
         if not (self._tapes or self._handles or self._leaving or self._dead):
             if lib.mo_context_release(self._pointer) == lib.MO_OK:
                 self._given_up = False
-                lib.door_gate_free(self._gate)
+                lib.binding_gate_free(self._gate)
             else:  # an object still lives, which the collector finalizes after the context
                 lib.mo_clear_error(self._pointer)
 
@@ -243,7 +243,7 @@ def failed(context, exception, what):
     """Makes the library's call that runs a function of Python fail with its exception."""
     errors.hold(context.address, exception)
     text = f"{what}: {type(exception).__name__}: {exception}".encode(errors="replace")
-    lib.door_raise(context._pointer, errors.code_of(exception), text)
+    lib.binding_raise(context._pointer, errors.code_of(exception), text)
 
 
 def struck(kind, exception, traceback):
@@ -271,7 +271,7 @@ def _interrupt_later():
 
 
 @ffi.def_extern(error=True, onerror=struck)
-def door_go_on(ctx, state):
+def binding_go_on(ctx, state):
     """The library's long computations call this now and then: Python runs the handlers of signals before it."""
     return True
 

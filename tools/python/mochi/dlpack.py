@@ -24,7 +24,7 @@ _pointer.restype = ctypes.c_void_p
 # texts.
 NAMES = {False: b"dltensor", True: b"dltensor_versioned"}
 USED = {False: b"used_dltensor", True: b"used_dltensor_versioned"}
-STRUCTS = {False: "door_dl_managed", True: "door_dl_versioned"}
+STRUCTS = {False: "binding_dl_managed", True: "binding_dl_versioned"}
 READ_ONLY = 1
 # kDLInt, kDLUInt, kDLFloat and kDLBfloat, with the bits, by the library's dtype.
 CODES = {
@@ -81,30 +81,30 @@ def capsule_of(tensor, max_version=None, dl_device=None, copy=None, stream=None)
     versioned = max_version is not None and max_version[0] >= 1
     managed = ffi.new(STRUCTS[versioned] + " *")
     if versioned:
-        managed.major, managed.flags, managed.deleter = 1, READ_ONLY, lib.door_dl_free_versioned
+        managed.major, managed.flags, managed.deleter = 1, READ_ONLY, lib.binding_dl_free_versioned
     else:
-        managed.deleter = lib.door_dl_free
+        managed.deleter = lib.binding_dl_free
     T, shape, strides = managed.tensor, ffi.new("int64_t[]", list(view.shape)), ffi.new("int64_t[]", list(view.stride))
     T.data, T.ndim, T.shape, T.strides, T.lanes = view.data, view.ndim, shape, strides, 1
     (T.device_type, T.device_id), (T.code, T.bits) = device_named(context.device), CODES[view.dtype]
     managed.state = arrays.lend((lent, managed, shape, strides))
-    return _new(address(managed), NAMES[versioned], address(lib.door_dl_drop))
+    return _new(address(managed), NAMES[versioned], address(lib.binding_dl_drop))
 
 
-@ffi.def_extern("door_dl_free")
-@ffi.def_extern("door_dl_free_versioned")
+@ffi.def_extern("binding_dl_free")
+@ffi.def_extern("binding_dl_free_versioned")
 def _free(managed):
     """Called when a consumer no longer needs the memory."""
-    arrays.door_done(managed.state)
+    arrays.binding_done(managed.state)
 
 
 @ffi.def_extern()
-def door_dl_drop(capsule):
+def binding_dl_drop(capsule):
     """Called when a capsule is freed: releases its memory unless a consumer has taken it over and so renamed it."""
     at = address(capsule)
     for versioned, name in NAMES.items():
         if _valid(at, name):
-            arrays.door_done(ffi.cast(STRUCTS[versioned] + " *", _pointer(at, name)).state)
+            arrays.binding_done(ffi.cast(STRUCTS[versioned] + " *", _pointer(at, name)).state)
 
 
 class Guest:

@@ -112,16 +112,16 @@ def code_of(exception):
 
 def last(context):
     """The exception of this thread's last call into the context of that address; None if the call went well."""
-    failure = lib.door_failed()
-    if failure == lib.DOOR_FINE:
+    failure = lib.binding_failed()
+    if failure == lib.BINDING_FINE:
         drop(context)
         return None
-    if failure == lib.DOOR_BUSY:
+    if failure == lib.BINDING_BUSY:
         return BusyError("another thread is inside this context; give each thread a context of its own")
-    if failure == lib.DOOR_FORKED:
+    if failure == lib.BINDING_FORKED:
         return ForkError("this context belongs to the process that this one was forked from; make a new one here")
     held = pending.pop(context, None)
-    return held if held is not None else of_status(lib.door_error())
+    return held if held is not None else of_status(lib.binding_error())
 
 
 def _axes(match):

@@ -71,14 +71,14 @@ class _Visit:
 
 
 @ffi.def_extern(onerror=struck)
-def door_fit_row(row, state):
+def binding_fit_row(row, state):
     """One head at one k."""
     visit = ffi.from_handle(state)
     visit.guarded(visit.take, row)
 
 
 @ffi.def_extern(onerror=struck)
-def door_fit_progress(part, done, of, state):
+def binding_fit_progress(part, done, of, state):
     """Episodes of a head at a k that are done."""
     visit = ffi.from_handle(state)
     visit.guarded(visit.progress or (lambda *_: None), ffi.string(part).decode(), done, of)
@@ -217,7 +217,7 @@ def few_shot_score(
             candidate.fixed, candidate.value = lam is not None and _has_lambda(h._pointer), lam or 0.0
     options, kept = struct(
         "mo_eval_options", protocol=lib.MO_PROTOCOL_EPISODE, n_shots=len(ks), shots=ffi.new("int64_t[]", ks), seed=number,
-        tune=tune, hold_out=True, progress=lib.door_fit_progress, state=handle, **sizes,
+        tune=tune, hold_out=True, progress=lib.binding_fit_progress, state=handle, **sizes,
     )  # fmt: skip
     plan = ffi.new("mo_plan *")
     with embeddings_of(context, rows, label, "few_shot_score") as E:
@@ -229,7 +229,7 @@ def few_shot_score(
                 options.tune, options.hold_out = first == 0 and tune, first == 0  # estimators have no temperature
                 if n:
                     given = context._pointer, E._live().source, candidates + first, n, options
-                    context.call(lib.gate_mo_evaluate, *given, lib.door_fit_row, handle)
+                    context.call(lib.gate_mo_evaluate, *given, lib.binding_fit_row, handle)
         finally:
             context.call(lib.gate_mo_plan_release, plan)
     unsure = {type(h).__name__ for h in theirs if not hasattr(h, "predict_proba")}

@@ -54,28 +54,28 @@ def _context(t):
 
 
 @ffi.def_extern(onerror=struck)
-def door_residual(t, x, theta, n, state):
+def binding_residual(t, x, theta, n, state):
     """F(x, theta) of a solver."""
     f, _ = ffi.from_handle(state)
     return visited(t, "residual", lambda tape: f(Tensor(x, tape), *tensors(tape, theta, n)))
 
 
 @ffi.def_extern(onerror=struck)
-def door_jacobian(t, x, theta, n, state):
+def binding_jacobian(t, x, theta, n, state):
     """dF/dx of a solver."""
     _, f = ffi.from_handle(state)
     return visited(t, "jacobian", lambda tape: f(Tensor(x, tape), *tensors(tape, theta, n)))
 
 
 @ffi.def_extern(onerror=struck)
-def door_graph_code(t, inputs, n, state):
+def binding_graph_code(t, inputs, n, state):
     """The function of `recompute`."""
     f = ffi.from_handle(state)
     return visited(t, "recompute", lambda tape: f(*tensors(tape, inputs, n)))
 
 
 @ffi.def_extern(onerror=struck)
-def door_function(t, inputs, n_in, out, n_out, state):
+def binding_function(t, inputs, n_in, out, n_out, state):
     """The function of `gradcheck`."""
     f = ffi.from_handle(state)
 
@@ -104,7 +104,7 @@ def recompute(f: Callable[..., Tensor], *inputs: ArrayLike) -> Tensor:
     tape = tape_of(*inputs)
     pointers, n = list_of(inputs, tape)
     state = tape._holds(ffi.new_handle(tape._holds(f)))
-    result = lib.gate_mo_recompute(tape._gate, tape._pointer, lib.door_graph_code, pointers, n, state, 0)
+    result = lib.gate_mo_recompute(tape._gate, tape._pointer, lib.binding_graph_code, pointers, n, state, 0)
     return Tensor(result, tape) if result else tape._fail()
 
 
@@ -143,8 +143,8 @@ class Op:
         op = self._op = ffi.new("mo_op *")
         op.name, op.n_out, op.n_in, op.max_in = self._text, outputs, 1, lib.MO_MAX_INPUTS
         op.reads_in, op.reads_out = 2**lib.MO_MAX_INPUTS - 1, 2**outputs - 1
-        op.shape, op.forward = lib.door_op_shape, lib.door_op_forward
-        op.vjp = lib.door_op_vjp if vjp else ffi.NULL
+        op.shape, op.forward = lib.binding_op_shape, lib.binding_op_forward
+        op.vjp = lib.binding_op_vjp if vjp else ffi.NULL
         _ops[address(op)] = self
 
     def __call__(self, *inputs: ArrayLike) -> Any:
@@ -176,7 +176,7 @@ def _results(op, results):
 
 
 @ffi.def_extern(onerror=struck)
-def door_op_shape(c):
+def binding_op_shape(c):
     """Runs forward to give the library its results' shapes."""
     op = _ops[address(c.op)]
 
@@ -192,14 +192,14 @@ def door_op_shape(c):
 
 
 @ffi.def_extern(onerror=struck)
-def door_op_forward(c):
+def binding_op_forward(c):
     """Writes the results to the outputs, which the library has made meanwhile."""
     for i, r in enumerate(_computed.pop(address(c))):
         lib.mo_tensor_write(c.out[i], ffi.cast("void *", r.ctypes.data), r.nbytes)
 
 
 @ffi.def_extern(onerror=struck)
-def door_op_vjp(v):
+def binding_op_vjp(v):
     """The adjoints of the inputs."""
     op = _ops[address(v.op)]
 

@@ -75,7 +75,7 @@ def _fill(options, tape, residual, jacobian, report, named):
             raise TypeError(f"an unknown option {name!r}")
         setattr(options, name, OPTIONS[name](name, value))
     if jacobian is not None:
-        options.jacobian = lib.door_jacobian
+        options.jacobian = lib.binding_jacobian
     if report is not None:
         options.report = tape._holds(report)._struct
     options.state = tape._holds(ffi.new_handle(tape._holds((residual, jacobian))))
@@ -128,7 +128,7 @@ def implicit(
     o = ffi.new("mo_implicit_options *")
     _fill(o, tape, residual, jacobian, report, options)
     x = input_of(solution, tape, theta[0] if theta else None)
-    result = lib.gate_mo_implicit(tape._gate, tape._pointer, x, lib.door_residual, pointers, n, o)
+    result = lib.gate_mo_implicit(tape._gate, tape._pointer, x, lib.binding_residual, pointers, n, o)
     return Tensor(result, tape) if result else tape._fail()
 
 
@@ -163,7 +163,7 @@ def implicit_solve(
     _fill(o, tape, residual, jacobian, report, options)
     right, at = input_of(b, tape, w), input_of(w, tape, b)
     flag = checked.flag("implicit_solve: transposed", transposed)
-    result = lib.gate_mo_implicit_solve(tape._gate, tape._pointer, right, at, lib.door_residual, pointers, n, flag, o)
+    result = lib.gate_mo_implicit_solve(tape._gate, tape._pointer, right, at, lib.binding_residual, pointers, n, flag, o)
     return Tensor(result, tape) if result else tape._fail()
 
 
@@ -187,7 +187,7 @@ def _solved(solver, f, x0, theta, tolerance, iterations, memory, unrolled, jacob
             named[name] = named.pop("adjoint_" + name)
     _fill(o.implicit, tape, f, jacobian, report, named)
     x = input_of(x0, tape, theta[0] if theta else None)
-    result = solver(tape._gate, tape._pointer, x, lib.door_residual, pointers, n, o)
+    result = solver(tape._gate, tape._pointer, x, lib.binding_residual, pointers, n, o)
     return Tensor(result, tape) if result else tape._fail()
 
 
@@ -395,5 +395,5 @@ def gradcheck(
     tolerance = tolerance if tolerance is not None else (1e-6 if order == 1 else 1e-5)
     pointers = ffi.new("mo_tensor *[]", [leaf._live() for leaf in leaves])
     state = ffi.new_handle(f)
-    given = lib.door_function, state, pointers, len(leaves), n_out, order, tolerance, seed
+    given = lib.binding_function, state, pointers, len(leaves), n_out, order, tolerance, seed
     return Check.run(context, lib.gate_mo_check_function, context._pointer, *given)

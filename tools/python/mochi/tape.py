@@ -50,7 +50,7 @@ class Core:
 
 def _release(gate, core):
     lib.gate_mo_tape_release(gate, core._pointer)
-    if not lib.door_failed():
+    if not lib.binding_failed():
         core.context._tapes.pop(core.address, None)
 
 

@@ -79,7 +79,7 @@ def describe(graph: Graph, example: Any, labels: dict) -> str:
     for one, c in labels.items():
         class_of[graph.find(one)] = classes.index(c)
     list_of = ffi.new("char *[]", names or [ffi.NULL])
-    text = lib.example_words(graph._live(), graph.find(example), ffi.from_buffer("int64_t[]", class_of), list_of)
+    text = lib.mo_example_words(graph._live(), graph.find(example), ffi.from_buffer("int64_t[]", class_of), list_of)
     try:
         return f"{example}\n{ffi.string(text).decode(errors='replace').rstrip()}"
     finally:

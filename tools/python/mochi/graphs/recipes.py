@@ -1,4 +1,4 @@
-"""The recipes of `mochi train`: all settings that decide a run's weights, by the program's code (tools/train/recipe.c)."""
+"""The recipes of `mochi train`: all settings that decide a run's weights (train/run/recipe.c)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .. import checked, errors
 from .._library import ffi, lib
 from ..heads import _library_name, head
 
-RECIPES = ("paper", "paper++", "released", "best")  # in the order of RECIPE_PAPER .. in recipe.h
+RECIPES = ("paper", "paper++", "released", "best")  # in the order of MO_RECIPE_PAPER ..
 
 
 class Recipe:
@@ -27,22 +27,19 @@ class Recipe:
     """
 
     def __init__(self, name: str, pool: list[str], **given: Any):
-        r = self.settings = ffi.new("recipe *", lib.recipe_defaults(checked.choice("recipe", name, RECIPES)))
-        lib.free_names(ffi.addressof(r, "pool"))
-        self._names = [ffi.new("char[]", word.encode()) for word in pool]
-        self._items = ffi.new("char *[]", self._names)
-        r.pool.items, r.pool.count = self._items, len(pool)
+        r = self.settings = ffi.new("mo_recipe *", lib.mo_recipe_defaults(checked.choice("recipe", name, RECIPES)))
+        self._pool = [ffi.new("char[]", word.encode()) for word in pool]
         given = {option: value for option, value in given.items() if value is not None}
         for option, value in given.items():
             self._set(option, value)
         for option in given:
-            why = lib.recipe_refuses(r, _library_name(option).replace("_", "-").encode())
+            why = lib.mo_recipe_refuses(r, _library_name(option).replace("_", "-").encode())
             if why:
                 words = re.sub(r"--(\S+)", r"\1", ffi.string(why).decode())
                 raise errors.InvalidError(f"train: {option} is {given[option]!r}: {words}")
         if "lam" not in given and lib.mo_head_is_own(r.model.readout.head):
             setattr(r.model.readout, "lambda", 0.0)  # a head of one's own keeps its own
-        lib.recipe_settle(r)
+        lib.mo_recipe_settle(r)
 
     def _set(self, option, value):
         r = self.settings
@@ -53,7 +50,7 @@ class Recipe:
             r.family = value
         else:
             expected = ffi.new("char[256]")
-            if lib.recipe_set(r, _library_name(option).encode(), json.dumps(value, default=lambda v: v.item()).encode(), expected):
+            if lib.mo_recipe_set(r, _library_name(option).encode(), json.dumps(value, default=lambda v: v.item()).encode(), expected):
                 return
             if not ffi.string(expected):
                 raise TypeError(f"train: an unknown option {option!r}; see `mochi train --help`")
@@ -61,7 +58,7 @@ class Recipe:
 
     def text(self) -> str:
         """The settings in the program's run.json form, so that each can continue the other's runs."""
-        text = lib.recipe_text(self.settings)
+        text = lib.mo_recipe_text(self.settings, ffi.new("char *[]", self._pool or [ffi.NULL]), len(self._pool))
         try:
             return ffi.string(text).decode()
         finally:

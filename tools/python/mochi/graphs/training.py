@@ -99,7 +99,7 @@ class _Watch:
 
 
 @ffi.def_extern(error=False, onerror=struck)
-def door_report(r, state):
+def binding_report(r, state):
     """A step is done; an exception stops the run after it, and the call raises it."""
     watch = ffi.from_handle(state)
     try:
@@ -110,7 +110,7 @@ def door_report(r, state):
 
 
 @ffi.def_extern(onerror=struck)
-def door_notice(line, state):
+def binding_notice(line, state):
     """Progress of a slow preparation; an exception ends it."""
     watch = ffi.from_handle(state)
     try:
@@ -175,7 +175,7 @@ def train(
         if resume:
             context.call(lib.gate_mo_trainer_resume, trainer._live())
         with _interruptible(watch):
-            context.call(lib.gate_mo_trainer_run, trainer._live(), lib.door_report, handle)
+            context.call(lib.gate_mo_trainer_run, trainer._live(), lib.binding_report, handle)
         if watch.failure is not None:
             raise watch.failure
         run.finished = not run.history or run.history[-1].step + 1 == o.steps
@@ -220,7 +220,7 @@ def _opened(context, settings, paths, handle):
     kept = [ffi.new("char[]", os.fsencode(path)) for path in paths]
     list_of, folder = ffi.new("char *[]", kept), cache_folder()
     features.cache = folder
-    given = list_of, len(paths), features, settings.settings.link_share, lib.door_notice, handle
+    given = list_of, len(paths), features, settings.settings.link_share, lib.binding_notice, handle
     made = context.call(lib.gate_mo_pool_open, context._pointer, *given)
     pool = Handle(context, made, keep=(kept, folder), release=lib.gate_mo_pool_release)
     context.call(lib.gate_mo_pool_set_families, made, ffi.addressof(settings.settings.family, 0))

@@ -73,7 +73,7 @@ def leaves_of(inputs, needs, tape):
             wanted.append(need)
     out = ffi.new("mo_tensor *[]", len(wanted))
     if wanted:
-        tape.context.call(lib.door_copy_in, tape._pointer, REALS[dtype], len(wanted), each, wanted, out)
+        tape.context.call(lib.binding_copy_in, tape._pointer, REALS[dtype], len(wanted), each, wanted, out)
     made = iter(out)
     return [
         Tensor(next(made), tape) if one else leaf_of(x, need, tape) for x, need, one in zip(inputs, needs, small, strict=True)
@@ -120,7 +120,7 @@ class Record:
             return tuple(tensor_of(x, like) for x, like in zip(told, likes, strict=True))
         found: Any = tuple(torch.empty_like(x, memory_format=torch.contiguous_format) for x in likes)
         self.context.call(
-            lib.door_pull, self.tape._pointer, self.y._live(), (bar.data_ptr(), bar.dim(), *bar.shape),
+            lib.binding_pull, self.tape._pointer, self.y._live(), (bar.data_ptr(), bar.dim(), *bar.shape),
             [x._live() for x in xs], len(xs), ffi.new("mo_tensor *[]", len(xs)), [x.data_ptr() for x in found],
         )  # fmt: skip
         return found

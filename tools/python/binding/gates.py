@@ -12,10 +12,10 @@ def gated(text):
 
 
 def declared(function):
-    """'mo_tensor *gate_mo_add(door_gate *gate, ..)'"""
+    """'mo_tensor *gate_mo_add(binding_gate *gate, ..)'"""
     result, name, parameters = function
     rest = "".join(f", {kind.replace('NAME', own)}" for kind, own in parameters)
-    return f"{result} gate_{name}(door_gate *gate{rest})"
+    return f"{result} gate_{name}(binding_gate *gate{rest})"
 
 
 def nothing(result, known):

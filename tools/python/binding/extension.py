@@ -21,10 +21,10 @@ INSIDE = HERE.parent / "library"  # the library's sources in an sdist
 ROOT = INSIDE if INSIDE.is_dir() else HERE.parents[2]
 BUILD = pathlib.Path(os.environ.get("MOCHI_PYTHON_BUILD", ROOT / "build-python"))
 GATE = (HERE / "gate.c").read_text()
-# The types of the gate for Python; its functions are those of gate.c that are named door_.
+# The types of the gate for Python; its functions are those of gate.c that are named binding_.
 GATE_TYPES = """
-typedef struct door_gate door_gate;
-typedef enum door_failure { DOOR_FINE, DOOR_ERROR, DOOR_BUSY, DOOR_FORKED } door_failure;
+typedef struct binding_gate binding_gate;
+typedef enum binding_failure { BINDING_FINE, BINDING_ERROR, BINDING_BUSY, BINDING_FORKED } binding_failure;
 """
 
 
@@ -34,14 +34,6 @@ def compiler():
     return words[: 2 if words[0].endswith("ccache") else 1]
 
 
-# The parts of the program that are linked: the training recipes, an example in words.
-PROGRAM = "tools/libprogram.a"
-# The functions of these parts that a context's gate must guard.
-RECIPES = """
-static mo_model *mo_recipe_model(mo_context *ctx, const recipe *r, const mo_pool *pool) {
-    return recipe_model(ctx, r, pool);
-}
-"""
 # The processors to build kernels for, by the name of the extension.
 KERNELS = {f"_kernels_{level}": f"x86-64-{level}" for level in os.environ.get("MOCHI_PYTHON_KERNELS", "").split()}
 KERNELS = KERNELS or {"_native": "native"}
@@ -57,7 +49,7 @@ def library_folder(processor):
     try:
         if not (folder / "build.ninja").exists():
             subprocess.run(["meson", "setup", folder, ROOT, "-Dbuildtype=release", *options], check=True)
-        subprocess.run(["ninja", "-C", folder, "libmochi.a", PROGRAM], check=True)
+        subprocess.run(["ninja", "-C", folder, "libmochi.a"], check=True)
     except (subprocess.CalledProcessError, OSError) as failure:
         raise SystemExit(
             f"libmochi was not built ({failure}). It needs a C compiler, pkg-config, OpenBLAS, LAPACK, libzip, jansson, libcsv "
@@ -82,7 +74,7 @@ def declared(name):
 
 def gate_functions():
     """The declarations of the functions of gate.c that Python calls."""
-    return "".join(f"{head};\n" for head in re.findall(r"^static ([^=;]*?\bdoor_\w+\([^)]*\)) \{", GATE, re.M))
+    return "".join(f"{head};\n" for head in re.findall(r"^static ([^=;]*?\bbinding_\w+\([^)]*\)) \{", GATE, re.M))
 
 
 def builder(name):
@@ -90,14 +82,12 @@ def builder(name):
     text = headers.declarations(ROOT, compiler())
     ffi = cffi.FFI()
     structs, callbacks = "\n".join(declared("dlpack.h")), declared("callbacks.h")
-    program = "\n".join(declared("program.h"))
-    opened = text + "mo_model *mo_recipe_model(mo_context *ctx, const recipe *r, const mo_pool *pool);\n"
-    ffi.cdef(text + GATE_TYPES + gate_functions() + structs + program + gates.declarations(opened))
+    ffi.cdef(text + GATE_TYPES + gate_functions() + structs + gates.declarations(text) + "void free(void *);")
     ffi.cdef('extern "Python" {\n' + "\n".join(callbacks) + "\n}")
-    included = (*headers.HEADERS, "tools/train/recipe.h", "tools/predict/example_words.h", "math.h")
+    included = (*headers.HEADERS, "math.h", "stdlib.h")
     source = "".join(f'#include "{header}"\n' for header in included)
     source += structs + "".join(f"static {line}\n" for line in callbacks)
-    source += RECIPES + GATE + gates.definitions(opened)
+    source += GATE + gates.definitions(text)
     ffi.set_source(
         f"mochi.{name}",
         source,

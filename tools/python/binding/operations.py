@@ -43,7 +43,7 @@ TYPES = {
     "mo_intercept NAME": 'bool | Literal["none", "free"]',
     "double NAME": "float", "int NAME": "int", "int64_t NAME": "int",
 }  # fmt: skip
-HEADING = '''"""Every op of the library, as ops/ops.h declares it. Written by tools/python/door/operations.py.
+HEADING = '''"""Every op of the library, as ops/ops.h declares it. Written by tools/python/binding/operations.py.
 
 An input is a tensor, an array, or a number; arrays and numbers are copied to the tape as constants. A tensor knows its
 tape; where all inputs are leaves, the op is recorded on the tape that is open (``with mochi.Tape():``). Leading axes

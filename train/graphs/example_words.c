@@ -1,15 +1,19 @@
-/* tools/predict/example_words.c - a node, or a graph of a set, in words. */
-#include "tools/predict/example_words.h"
-#include "tools/cli/memory.h"
+/* train/graphs/example_words.c - a node, or a graph of a set, in words. */
+#include "tensor/files/number_text.h"
+#include "tensor/library.h"
+#include "train/graph.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_ATTRIBUTES = 12, MOST_NEIGHBOURS = 8 }; /* that are named */
 
-void print_safely(FILE *out, const char *text) {
+/* Puts '?' in place of control characters. */
+static void put_text(FILE *out, const char *text) {
     for (; *text; text++)
-        putc(printable(*text), out);
+        fputc((unsigned char)*text < 32 || *text == 127 ? '?' : *text, out);
 }
 
 /* Whether entry k of a node stands for a gap, whose mark is another of its entries, first to stop - 1. */
@@ -33,7 +37,7 @@ static bool is_amount(const mo_graph *g, int32_t column) {
 }
 
 /* The columns that are not 0: "minutes 35, served hot, oven"; without names their numbers. */
-static void print_attributes(FILE *out, const mo_graph *given, int64_t id) {
+static void put_attributes(FILE *out, const mo_graph *given, int64_t id) {
     const mo_graph *g = given->loaded ? given->loaded : given; /* in the units of the file */
     int64_t first = g->features ? g->feature_pointer[id] : 0, stop = g->features ? g->feature_pointer[id + 1] : 0;
     const char *before = g->feature_name ? "   " : "   attributes ";
@@ -43,20 +47,22 @@ static void print_attributes(FILE *out, const mo_graph *given, int64_t id) {
         fputs(before, out);
         before = ", ";
         if (g->feature_name)
-            print_safely(out, g->feature_name[g->feature_column[k]]);
+            put_text(out, g->feature_name[g->feature_column[k]]);
         else
             fprintf(out, "%" PRId32, g->feature_column[k]);
-        if (g->feature_value && (g->feature_value[k] != 1 || is_amount(g, g->feature_column[k])))
-            fprintf(out, g->feature_name ? " %.6g" : " (%.6g)", (double)g->feature_value[k]);
+        if (g->feature_value && (g->feature_value[k] != 1 || is_amount(g, g->feature_column[k]))) {
+            char number[32];
+            mo_format(number, sizeof number, g->feature_name ? " %.6g" : " (%.6g)", (double)g->feature_value[k]);
+            fputs(number, out);
+        }
     }
     if (stop > first + MOST_ATTRIBUTES)
         fprintf(out, " and %" PRId64 " more", stop - first - MOST_ATTRIBUTES);
     if (stop > first)
-        putc('\n', out);
+        fputc('\n', out);
 }
 
-static void print_neighbours(
-    FILE *out, const mo_graph *g, int64_t id, const int64_t *class_of, char *const *class_name) {
+static void put_neighbours(FILE *out, const mo_graph *g, int64_t id, const int64_t *class_of, char *const *class_name) {
     int64_t first = g->row_pointer[id], n = g->row_pointer[id + 1] - first, named = 0;
     char number[24];
     fputs(n ? "   beside " : "   beside no other", out);
@@ -66,29 +72,36 @@ static void print_neighbours(
             if ((class_of[other] >= 0) != known)
                 continue;
             fputs(named++ ? ", " : "", out);
-            print_safely(out, mo_graph_example_name(g, other, number));
+            put_text(out, mo_graph_example_name(g, other, number));
             if (known) {
                 fputs(" (", out);
-                print_safely(out, class_name[class_of[other]]);
-                putc(')', out);
+                put_text(out, class_name[class_of[other]]);
+                fputc(')', out);
             }
         }
     if (n > named)
         fprintf(out, " and %" PRId64 " more", n - named);
-    putc('\n', out);
+    fputc('\n', out);
 }
 
-char *example_words(const mo_graph *g, int64_t id, const int64_t *class_of, char *const *class_name) {
+char *mo_example_words(const mo_graph *g, int64_t id, const int64_t *class_of, char *const *class_name) {
+    if (!g || !class_of || id < 0 || id >= mo_graph_examples(g))
+        return NULL;
     char *text = NULL;
     size_t bytes;
-    FILE *out = open_text(&text, &bytes);
+    FILE *out = open_memstream(&text, &bytes);
+    if (!out)
+        return NULL;
     int64_t a = g->graphs > 1 ? g->graph_offset[id] : 0, b = g->graphs > 1 ? g->graph_offset[id + 1] : 0;
     if (g->graphs > 1)
         fprintf(out, "   %" PRId64 " nodes, %" PRId64 " edges\n", b - a, (g->row_pointer[b] - g->row_pointer[a]) / 2);
     else {
-        print_attributes(out, g, id);
-        print_neighbours(out, g, id, class_of, class_name);
+        put_attributes(out, g, id);
+        put_neighbours(out, g, id, class_of, class_name);
     }
-    close_text(out, &text);
-    return text;
+    bool whole = !ferror(out);
+    if (fclose(out) == 0 && whole)
+        return text;
+    free(text);
+    return NULL;
 }
