@@ -105,7 +105,7 @@ static void write_readout(subject *of, const char *folder) {
     HELD(mo_weights) *w = mo_weights_read(of->ctx, of->weights);
     HELD(mo_few_shot) *f = mo_few_shot_open_as(graph, MO_TASK_NC, &o, w);
     assert_int_equal(mo_few_shot_fit(f, known.id, known.label, known.n), MO_OK);
-    assert_true(save_readout(of->path, graph, &o, w, &known, f));
+    assert_int_equal(mo_few_shot_write(f, graph, &o, w, &known, NULL, of->path), MO_OK);
     mo_labels_release(&known);
 }
 

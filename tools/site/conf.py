@@ -6,14 +6,9 @@ import re
 import sys
 
 SOURCE = pathlib.Path(__file__).resolve().parent  # the root of a copy of the source tree
-<<<<<<< HEAD
-sys.path[:0] = [str(SOURCE / "tools/python"), str(SOURCE / "tools/python/door"), str(SOURCE / "tests/demands")]
+sys.path[:0] = [str(SOURCE / "tools/python"), str(SOURCE / "tools/python/binding"), str(SOURCE / "tests/demands")]
 import guide  # noqa: E402 - the copy's
 import headers  # noqa: E402
-=======
-sys.path[:0] = [str(SOURCE / "tools/python"), str(SOURCE / "tools/python/binding")]
-import headers  # noqa: E402 - the copy's
->>>>>>> tools9
 import operations  # noqa: E402
 
 project = "libmochi"
