@@ -47,6 +47,7 @@ MISTAKES = {
     "an array as x": (lambda: on_tape(lambda tape: tape.grad(W.sum(), [np.ones(2)])), "grad: xs: found ndarray"),
     "an array as parameter": (lambda: mochi.AdamW([np.ones(2)]), "AdamW: parameters: found ndarray"),
     "a gradient too many": (lambda: mochi.SGD([W]).step([np.ones((2, 2))] * 2), "2 gradients, expected one for each of 1 parameters"),
+    "values of another shape": (lambda: W.write(np.ones(3)), "write: values [3], expected [2, 2], or a number"),
     "two axes": (lambda: on_tape(lambda tape: ops.cumsum(W, (0, 1))), "expected one axis, found 0, 1"),
     "an axis too far": (lambda: on_tape(lambda tape: W.sum(5)), "axis 5, expected -2 to 1"),
     "no solution": (lambda: on_tape(lambda tape: mochi.implicit(lambda w, a: w - a, np.zeros((2, 2)), W)), "implicit: x is no solution"),

@@ -750,3 +750,14 @@ def test_every_name_has_an_example_that_runs():
 
     assert doctest.testmod(mochi.torch, extraglobs={"mochi": mochi, "np": numpy}, optionflags=doctest.NORMALIZE_WHITESPACE).failed == 0
     assert set(mochi.torch.__all__) <= set(re.findall(r"mt\.(\w+)", mochi.torch.__doc__))
+
+
+def test_a_torch_that_cannot_register_ops_is_named():
+    """As PyTorch 2.4 cannot, which does not read annotations that are texts."""
+    import subprocess
+    import sys
+
+    old = "import torch; torch.library.custom_op = lambda *a, **k: int('no schema')"
+    done = subprocess.run([sys.executable, "-c", f"{old}\nimport mochi.torch"], capture_output=True, text=True)
+    said = f"ImportError: mochi.torch is tested with PyTorch 2.15, and PyTorch {torch.__version__} cannot register its ops"
+    assert done.returncode == 1 and said in done.stderr, done.stderr

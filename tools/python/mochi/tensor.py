@@ -242,7 +242,11 @@ class Leaf(Tensor):
         """Overwrites the values by an array of the tensor's shape and dtype, or by numbers."""
         if self._readonly:
             raise errors.StateError("the tensor is a read-only array's memory")
-        array = np.asarray(np.broadcast_to(arrays.array_of(values, self.dtype), self.shape), self.dtype, order="C")
+        given = arrays.array_of(values, self.dtype)
+        try:
+            array = np.asarray(np.broadcast_to(given, self.shape), self.dtype, order="C")
+        except ValueError:
+            raise errors.InvalidError(f"write: values {list(given.shape)}, expected {list(self.shape)}, or a number") from None
         host = ffi.cast("void *", array.ctypes.data)
         self._context.call(lib.gate_mo_tensor_write, self._pointer, host, array.nbytes)
 

@@ -58,7 +58,11 @@ from ..solvers import implicit as _implicit
 from ..solvers import root as _root
 from ..tape import current_tape
 from ..tensor import Tensor
-from . import compiled
+
+try:
+    from . import compiled
+except (AttributeError, TypeError, ValueError) as error:  # as 2.4, which reads no annotations that are texts
+    raise ImportError(f"mochi.torch is tested with PyTorch 2.15, and PyTorch {torch.__version__} cannot register its ops") from error
 from .episodes import EpisodeSampler
 from .nodes import DEVICES, LOW, apply, value_of
 
