@@ -148,9 +148,8 @@ MO_API mo_dtype mo_tensor_dtype(const mo_tensor *T);
 MO_API int mo_ndim(const mo_tensor *T);
 MO_API int64_t mo_dim(const mo_tensor *T, int axis); /* negative axes count from the end; 1 if there is no such axis */
 MO_API int64_t mo_numel(const mo_tensor *T);
-/* The window as a kernel sees it (device memory). Raises MO_STATE if backward, mo_tape_reset or mo_tensor_release has
- * freed the value. Outside debug mode, only tensors are recognised that the tape's last reset freed, or the context's
- * last 256 releases. */
+/* The window as a kernel sees it (device memory). Raises MO_STATE if backward has freed the value, or the tape's last
+ * reset or one of the context's last 256 releases has; in debug mode, if any reset, scope or release has. */
 MO_API mo_view mo_tensor_view(const mo_tensor *T);
 /* Copies a tensor of any strides to row-major host memory of mo_numel elements of its dtype, or from such memory.
  * mo_tensor_write and mo_tensor_fill count as in-place changes. */

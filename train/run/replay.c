@@ -13,20 +13,10 @@
 
 enum { SHAPES = 64, TRIES = 3, WARM = 2, INPUTS = 2 * MO_MAX_ROWS + 10 };
 
-/* Type and shape of a tensor, all zero for an absent one; data: its address if no tape holds it. */
-typedef struct form {
-    mo_dtype dtype;
-    int ndim;
-    int64_t shape[MO_MAX_AXES];
-    const void *data;
-} form;
-
+/* form: type and shape of each input, all zero for an absent one; data: its address if no tape holds it. */
 typedef struct captured {
-    int place, n, n_rows;
-    mo_task task;
-    int64_t classes, max_rows;
-    double assortativity; /* a capture contains it as a constant */
-    form form[INPUTS];
+    int place, n;
+    mo_view form[INPUTS];
     int64_t seen, tries;
     mo_episode e; /* the capture's inputs; those from a tape are copied to `own` */
     mo_tensor *own[INPUTS];
@@ -57,17 +47,14 @@ static int list_inputs(mo_episode *e, mo_tensor **list[INPUTS]) {
     return n;
 }
 
-static form form_of(const mo_tensor *T) {
-    if (mo_is_null(T))
-        return (form){0};
-    form f = {.dtype = T->dtype, .ndim = T->ndim};
-    memcpy(f.shape, T->shape, (size_t)T->ndim * sizeof *f.shape);
-    if (!T->tape)
-        f.data = (const char *)T->storage->data + T->offset * (int64_t)mo_dtype_size(T->dtype);
-    return f;
+static mo_view form_of(const mo_tensor *T) {
+    mo_view form = mo_is_null(T) ? (mo_view){0} : mo_tensor_view(T);
+    if (!mo_is_null(T) && T->tape)
+        form.data = NULL;
+    return form;
 }
 
-static bool same_input_form(const form *a, const form *b) {
+static bool same_input_form(const mo_view *a, const mo_view *b) {
     return a->dtype == b->dtype && a->ndim == b->ndim && a->data == b->data &&
            memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof *a->shape) == 0;
 }
@@ -78,11 +65,6 @@ static captured describe_episode(int place, const mo_episode *e) {
     if (!e)
         return s;
     s.e = *e;
-    s.task = e->task;
-    s.classes = e->classes;
-    s.max_rows = e->max_rows;
-    s.assortativity = e->assortativity;
-    s.n_rows = e->n_rows;
     s.n = list_inputs(&s.e, at);
     for (int i = 0; i < s.n; i++)
         s.form[i] = form_of(*at[i]);
@@ -90,8 +72,9 @@ static captured describe_episode(int place, const mo_episode *e) {
 }
 
 static bool same_shape(const captured *a, const captured *b) {
-    bool same = a->place == b->place && a->task == b->task && a->classes == b->classes && a->max_rows == b->max_rows &&
-                a->assortativity == b->assortativity && a->n == b->n && a->n_rows == b->n_rows;
+    const mo_episode *x = &a->e, *y = &b->e; /* a capture contains the assortativity as a constant */
+    bool same = a->place == b->place && a->n == b->n && x->n_rows == y->n_rows && x->task == y->task &&
+                x->classes == y->classes && x->max_rows == y->max_rows && x->assortativity == y->assortativity;
     for (int i = 0; same && i < a->n; i++)
         same = same_input_form(&a->form[i], &b->form[i]);
     return same;
