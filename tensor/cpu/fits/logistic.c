@@ -363,14 +363,6 @@ static void refresh_logits(newton *s, bool known) {
     }
 }
 
-/* Returns whether every label has more than half of its row's probability. */
-static bool separates(const newton *s) {
-    for (int64_t i = 0; i < s->n * s->C; i++)
-        if (s->Y[i] > 0 && !(s->P[i] > (real)(0.5 + 1e-6)))
-            return false;
-    return s->C > 1;
-}
-
 /* ---- a fit, or H U = B ---- */
 
 /* factored: Q is given. Ends at rounding: where r is as small as that is estimated or, if it is larger, no longer
@@ -396,8 +388,6 @@ static mo_fit_code iterate(newton *s, bool factored) {
         rounding += s->fits ? 0 : EPSILON * first;
         if (!isfinite(norm))
             return MO_FIT_UNSOLVED;
-        if (unbounded && separates(s))
-            return MO_FIT_INFINITE;
         stalled = norm > (s->fits ? 0.7 : 0.25) * before ? stalled + 1 : 0;
         if (norm <= 4 * rounding || (s->near && norm <= ENOUGH * terms) ||
             (norm <= sqrt(EPSILON) * terms && stalled >= (s->fits ? 3 : 1))) {
