@@ -369,7 +369,7 @@ static void refresh_logits(newton *s, bool known) {
 
 /* factored: Q is given. Ends at rounding: where r is as small as that is estimated or, if it is larger, no longer
  * falls. A direction's relative residual is the root of r's (Eisenstat and Walker 1996), but `exact` at least, as M's
- * rounding hides more. */
+ * rounding hides more. Without a penalty the optimum lies at infinity if the last step still moves a logit. */
 static mo_fit_code iterate(newton *s, bool factored) {
     const double exact = sqrt(EPSILON) * 10;
     bool fresh = true, unbounded = s->fits && !(s->lambda > 0) && s->C > 1;
