@@ -205,6 +205,28 @@ TEST_OF(columns_of_very_different_scale_are_no_obstacle, mo_context *ctx) {
         }
 }
 
+/* Half of the rows are there twice, far from 0, some with another label the second time, and the penalty is tiny: the
+ * multipliers of such a pair cancel in the weights. A fit could end far above the objective of weights of 0. */
+TEST_OF(equal_long_rows_are_not_fitted_worse_than_by_no_weights, mo_context *ctx) {
+    enum { ROWS = 124, WIDTH = 234 };
+    for (uint64_t seed = 0; seed < 6; seed++) {
+        HELD(mo_tape) *t = mo_tape_create(ctx, MO_EVAL);
+        mo_tensor *half = drawn(t, MO_F64, seed, 2, (int64_t[]){ROWS / 2, WIDTH});
+        mo_tensor *X = mo_scale(t, mo_concat(t, (mo_tensor *[]){half, half}, 2, MO_AXIS(0)), 700, 15000);
+        int64_t label[ROWS];
+        for (int i = 0; i < ROWS; i++)
+            label[i] = (i + (i % 10 == 9)) % 2;
+        mo_tensor *Y = mo_one_hot(t, mo_from(t, MO_I64, 1, (int64_t[]){ROWS}, label), 2, MO_F64);
+        mo_tensor *W = mo_logistic(t, X, Y, mo_scalar(t, MO_F64, 1e-2), MO_INTERCEPT_NONE);
+        expect_ok(ctx);
+        mo_tensor *P = mo_log_softmax(t, mo_matmul(t, X, W), MO_AXIS(-1));
+        double loss = -mo_item(mo_sum(t, mo_mul(t, Y, P), MO_ALL, MO_DROP_AXES));
+        printf("equal long rows, seed %d: loss %.3g, without weights %.3g\n", (int)seed, loss, ROWS * log(2));
+        if (!(loss < ROWS * log(2)))
+            fail_msg("seed %d: loss %g, without weights %g", (int)seed, loss, ROWS * log(2));
+    }
+}
+
 /* Fits in a context of its own, in float32 or float64. */
 static void fit_with(int threads, mo_dtype real, const problem *p, double *W, size_t bytes) {
     HELD(mo_context) *ctx = mo_context_create(&(mo_context_options){.threads = threads});

@@ -297,11 +297,13 @@ static double precondition(const newton *s) {
 static double find_direction(newton *s, double target, int limit) {
     int64_t N = s->k * s->C, rows = s->n * s->C;
     real *const zero[] = {s->x, s->p, s->Fx, s->Fp};
-    double before = 0, fall = 0;
+    double before = 0, fall = 0, square, least = 0;
     for (int i = 0; i < 4; i++)
         memset(zero[i], 0, (size_t)(i < 2 ? N : rows) * sizeof(real));
-    for (int step = 0; step < limit && square_of_residual(s) > target * target && mo_goes_on(s->ctx); step++) {
+    for (int step = 0; step < limit && (square = square_of_residual(s)) > target * target && mo_goes_on(s->ctx);
+         step++) {
         double product = precondition(s);
+        least = step ? least : product * target * target / square;
         real b = before > 0 ? (real)(product / before) : 0;
         next_direction(s->p, b, s->z, N);
         next_direction(s->Fp, b, s->Fz, rows);
@@ -311,7 +313,7 @@ static double find_direction(newton *s, double target, int limit) {
         apply_penalty(s, s->p, s->dual ? s->G : s->Hp, s->Hp);
         double along = dot(s->dual ? s->Fp : s->p, s->Hp, N);
         bool hidden = !(product > 0) || !(along > 0); /* by rounding: then M's own step, if there is none yet */
-        if (hidden && step > 0)
+        if (step > 0 && (hidden || !(product > least)))
             break;
         real a = hidden ? 1 : (real)(product / along);
         add_scaled(s->x, a, s->p, N);
@@ -363,19 +365,11 @@ static void refresh_logits(newton *s, bool known) {
     }
 }
 
-/* Returns whether every label has more than half of its row's probability. */
-static bool separates(const newton *s) {
-    for (int64_t i = 0; i < s->n * s->C; i++)
-        if (s->Y[i] > 0 && !(s->P[i] > (real)(0.5 + 1e-6)))
-            return false;
-    return s->C > 1;
-}
-
 /* ---- a fit, or H U = B ---- */
 
 /* factored: Q is given. Ends at rounding: where r is as small as that is estimated or, if it is larger, no longer
  * falls. A direction's relative residual is the root of r's (Eisenstat and Walker 1996), but `exact` at least, as M's
- * rounding hides more. */
+ * rounding hides more. Without a penalty the optimum lies at infinity if the last step still moves a logit. */
 static mo_fit_code iterate(newton *s, bool factored) {
     const double exact = sqrt(EPSILON) * 10;
     bool fresh = true, unbounded = s->fits && !(s->lambda > 0) && s->C > 1;
@@ -396,8 +390,12 @@ static mo_fit_code iterate(newton *s, bool factored) {
         rounding += s->fits ? 0 : EPSILON * first;
         if (!isfinite(norm))
             return MO_FIT_UNSOLVED;
-        if (unbounded && separates(s))
-            return MO_FIT_INFINITE;
+        if (!s->fits && norm > before) { /* rounding made the last step */
+            add_scaled(s->A, -1, s->x, s->k * s->C);
+            add_scaled(s->F, -1, s->Fx, s->n * s->C);
+            refresh_logits(s, false);
+            return before <= sqrt(EPSILON) * first ? MO_FIT_SOLVED : MO_FIT_UNSOLVED;
+        }
         stalled = norm > (s->fits ? 0.7 : 0.25) * before ? stalled + 1 : 0;
         if (norm <= 4 * rounding || (s->near && norm <= ENOUGH * terms) ||
             (norm <= sqrt(EPSILON) * terms && stalled >= (s->fits ? 3 : 1))) {
@@ -412,7 +410,7 @@ static mo_fit_code iterate(newton *s, bool factored) {
         double share = s->fits ? fmax(fmin(0.3, sqrt(norm / terms)), exact) : exact;
         int steps = s->steps;
         double fall = find_direction(s, fmax(share * norm, 2 * rounding), limit);
-        limit *= s->steps - steps == limit ? 2 : 1;
+        limit *= s->steps - steps == limit && limit < s->n * s->C ? 2 : 1;
         spent += s->steps - steps + 1;
         real t = s->fits ? search_step(s, fall) : 1;
         moved = 0;
