@@ -78,11 +78,6 @@ MO_API mo_code mo_tensor_copy(mo_tensor *dst, const mo_tensor *src);
 
 /* ---- sparse matrix ---- */
 
-/* As mo_csr_create, but on a CPU the arrays are not copied, so that they must outlive the matrix. None is NULL. taken:
- * arrays of malloc or mo_host_array that the matrix frees, on failure at once. */
-enum { MO_CSR_ROW_POINTER = 1, MO_CSR_COLUMN = 2, MO_CSR_VALUES = 4, MO_CSR_ARRAYS = 7 };
-MO_API mo_csr *mo_csr_wrap(mo_context *ctx, int64_t rows, int64_t columns, const int64_t *row_pointer,
-    const int32_t *column, mo_dtype dtype, const void *values, unsigned taken);
 /* The transposed matrix; A itself if it is declared symmetric. Built once, owned by A. */
 MO_API const mo_csr *mo_csr_transposed(const mo_csr *A);
 MO_API int64_t mo_csr_rows(const mo_csr *A);

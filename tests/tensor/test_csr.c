@@ -1,4 +1,5 @@
 /* tests/tensor/test_csr.c - sparse matrices: refused arrays, the transpose, the claim of symmetry. */
+#include "tensor/library.h"
 #include "tensor/objects.h"
 #include "tests/scratch.h"
 

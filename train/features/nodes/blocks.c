@@ -359,7 +359,7 @@ int mo_node_width(const mo_graph *graph, mo_feature_options o, int64_t kept) {
     int wanted = o.dim, most = (int)fmin(MOST_NUMBERS / (double)graph->nodes, wanted) / LINE * LINE;
     bool host = mo_context_device(graph->ctx) == MO_CPU, file = host && o.cache && *o.cache;
     char line[512];
-    if (graph->nodes * (double)wanted <= MOST_NUMBERS || wanted <= NARROWEST)
+    if ((double)graph->nodes * wanted <= MOST_NUMBERS || wanted <= NARROWEST)
         return wanted;
     o.dim = (int)fmin(wanted, fmax(LEAST_WIDTH, most));
     while (host && o.dim > NARROWEST && mo_estimate_memory(graph, &o, file ? 0 : kept) > mo_memory_left(graph->ctx))

@@ -36,7 +36,8 @@ def _run(name, tensors, names, numbers):
     return eager(name, tensors[:n], dict(zip(keys, [*tensors[n:], *numbers], strict=True)))
 
 
-@torch.library.custom_op("mochi::call", mutates_args=())
+# The schemas are written out, as PyTorch before 2.6 does not read annotations that are texts.
+@torch.library.custom_op("mochi::call", mutates_args=(), schema="(str name, Tensor[] tensors, str names, float[] numbers) -> Tensor")
 def _call(name: str, tensors: list[torch.Tensor], names: str, numbers: list[float]) -> torch.Tensor:
     return _run(name, tensors, names, numbers)
 
@@ -48,7 +49,9 @@ def _shape(name, tensors, names, numbers):
     return tensors[2].new_empty((*tensors[2].shape[:-1], tensors[1].shape[-1]))
 
 
-@torch.library.custom_op("mochi::adjoint", mutates_args=())
+@torch.library.custom_op(
+    "mochi::adjoint", mutates_args=(),
+    schema="(Tensor bar, str name, Tensor[] tensors, bool[] needs, str names, float[] numbers) -> Tensor[]")
 def _adjoint(
     bar: torch.Tensor, name: str, tensors: list[torch.Tensor], needs: list[bool], names: str, numbers: list[float]
 ) -> list[torch.Tensor]:
