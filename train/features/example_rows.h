@@ -45,8 +45,9 @@ static inline const char *mo_scale_key(const mo_graph *graph) {
 bool mo_open_basis(const mo_graph *graph, const mo_feature_options *o, mo_features *f);
 /* blocks.c: how many columns of each SVD the rows of nodes have. Time and memory of the SVDs and of the sums over hops
  * grow with nodes times columns: beyond 96 million a graph has fewer columns than o.dim, but at least 64, or down to 32
- * if memory is too small for them; a notice says so. 128 columns predict as well as 256, and 64 lose half a point from
- * 64 labels of each class on (train/evaluation/RESULTS.md). kept: as of mo_estimate_memory. */
+ * if memory is too small for them; a notice says so. Few are enough: with 64 labels of each class 128 columns lose .3
+ * points against 256, and 64 lose .7; with 16 or fewer none (train/evaluation/RESULTS.md). kept: as of
+ * mo_estimate_memory. */
 int mo_node_width(const mo_graph *graph, mo_feature_options o, int64_t kept);
 /* blocks.c: both blocks [2, sums, n, d] of rows `mixed` [sums, n, w], whose columns are listed in columns [w] as b d +
  * j for column j of block b; the others are zero. */

@@ -1,11 +1,12 @@
 /* train/features/feature_memory.c - the memory that features need, compared with the memory that there is.
  *
- * The SVD of the adjacency needs two matrices of n rows and d + 16 columns, a block of rows of a third (svd.c), and its
- * result. If the nodes have features, this result is held while the SVD of the features needs two more matrices and a
- * transpose, or one matrix if there are few features. About fifty small float64 matrices (ritz.c), as measured, and the
- * libraries' memory are added. The hop stack is made after all of these are freed, but for the bases of separate
- * blocks; a few hops stay in memory while it is written. Afterwards the features are held, beside what their user holds
- * and encodes: rows, and three float64 matrices as wide as these (a Gram matrix and its factors). */
+ * The SVD of the adjacency needs two matrices of n rows and d + 16 columns, then a block of rows of a third (svd.c) or
+ * the result. If the nodes have features, this result is held while the SVD of the features needs two more matrices and
+ * a transpose, or one matrix if there are few features, and its own result. About fifty small float64 matrices
+ * (ritz.c), as measured, and the libraries' memory are added. The hop stack is made after all of these are freed, but
+ * for the bases of separate blocks; a few hops stay in memory while it is written. Afterwards the features are held,
+ * beside what their user holds and encodes: rows, and three float64 matrices as wide as these (a Gram matrix and its
+ * factors). */
 #include "train/features/feature_memory.h"
 
 #include "tensor/files/foreign_text.h"
@@ -33,9 +34,10 @@ double mo_estimate_memory(const mo_graph *graph, const mo_feature_options *o, in
     bool blocks = o->form == MO_ROWS_PER_EXAMPLE;
     double n = (double)graph->nodes, hop = n * o->dim * REAL;
     double q = o->dim + MO_SVD_OVERSAMPLING, wide = (double)graph->features;
-    bool exact = wide <= fmax(q, MO_SVD_EXACT_BELOW); /* then the SVD needs no transpose of the node features */
-    double attributes = exact ? n * wide * REAL : 2 * n * q * REAL + 8 * (double)graph->feature_nnz;
-    double svd = SMALL * q * q + hop + fmax((2 * n + fmin(n, MO_TALL_ROWS)) * q * REAL, hop + attributes);
+    double structure = 2 * n * q + fmax(fmin(n, MO_TALL_ROWS) * q, n * o->dim);
+    double attributes = n * fmin(wide, o->dim); /* the result */
+    attributes += wide <= fmax(q, MO_SVD_EXACT_BELOW) ? n * wide : 2 * n * q + 2 * (double)graph->feature_nnz;
+    double svd = SMALL * q * q + REAL * fmax(structure, n * o->dim + attributes);
     double bases = blocks ? 2 * hop : 0;
     double written = !blocks ? 3 : o->reader ? 1 : MO_DIFFUSED + 4; /* hops in memory while a file is written */
     double making = !kept ? bases + written * hop : blocks && !o->reader ? 2 * bases : 0;

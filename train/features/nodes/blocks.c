@@ -27,7 +27,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum { FORMAT = 5, ATTRIBUTE_STREAM = 1 }; /* increase FORMAT when equal settings give other values */
+enum { FORMAT = 6, ATTRIBUTE_STREAM = 1 }; /* increase FORMAT when equal settings give other values */
 
 /* Gives T to the features under a name. Returns T, or the null tensor on failure. */
 static mo_tensor *take_array(mo_features *f, const char *name, mo_tensor *T) {
