@@ -297,11 +297,14 @@ static double precondition(const newton *s) {
 static double find_direction(newton *s, double target, int limit) {
     int64_t N = s->k * s->C, rows = s->n * s->C;
     real *const zero[] = {s->x, s->p, s->Fx, s->Fp};
-    double before = 0, fall = 0, square, least = 0;
+    double before = 0, fall = 0, square, least = 0, most = INFINITY;
     for (int i = 0; i < 4; i++)
         memset(zero[i], 0, (size_t)(i < 2 ? N : rows) * sizeof(real));
     for (int step = 0; step < limit && (square = square_of_residual(s)) > target * target && mo_goes_on(s->ctx);
          step++) {
+        if (square > most) /* rounding of a singular H: further steps would only add to it */
+            break;
+        most = step || s->lambda > 0 ? most : 16 * square;
         double product = precondition(s);
         least = step ? least : product * target * target / square;
         real b = before > 0 ? (real)(product / before) : 0;
