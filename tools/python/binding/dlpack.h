@@ -1,4 +1,5 @@
-/* tools/python/binding/dlpack.h - the structs of DLPack 1.0 (dlpack.h of DMLC), which mochi/dlpack.py fills and reads. */
+/* tools/python/binding/dlpack.h - the structs of DLPack 1.0 (dlpack.h of DMLC), which mochi/dlpack.py fills and reads.
+ */
 typedef struct binding_dl_tensor {
     void *data;
     int32_t device_type, device_id;
