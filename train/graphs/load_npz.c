@@ -36,7 +36,7 @@ typedef struct npz_members {
 typedef struct npz_csr {
     int64_t rows, columns, nnz;
     int64_t *pointer;
-    int64_t *column;
+    int32_t *column;
     float *value;
 } npz_csr;
 
@@ -190,6 +190,22 @@ static bool check_pointers(
     return p[n] == total || npz_unexpected(m, key, n, p[n], "the end, %" PRId64, total);
 }
 
+/* Reads the columns of a CSR matrix, 32-bit numbers that are made in the memory of the 64-bit ones: those of attributes
+ * may be most of a graph. */
+static int32_t *read_columns(const npz_members *m, const char *key, npz_csr *csr) {
+    int64_t *wide = npz_integers(m, key, -1, &csr->nnz);
+    if (!wide || !npz_below(m, key, wide, csr->nnz, csr->columns)) {
+        free(wide);
+        return NULL;
+    }
+    for (int64_t i = 0; i < csr->nnz; i++) {
+        int32_t narrow = (int32_t)wide[i];
+        memcpy((char *)wide + (size_t)i * sizeof narrow, &narrow, sizeof narrow);
+    }
+    void *less = realloc(wide, (size_t)csr->nnz * sizeof(int32_t) + 1);
+    return less ? less : (void *)wide;
+}
+
 /* Reads PREFIX_shape, PREFIX_indptr, PREFIX_indices and, if it exists, PREFIX_data, and checks that pointers start at
  * 0, never fall and end at nnz, that columns lie in range and values are finite (gaps: or NaN). Release in any case. */
 static bool npz_read_csr(const npz_members *m, const char *prefix, bool gaps, npz_csr *csr) {
@@ -200,8 +216,8 @@ static bool npz_read_csr(const npz_members *m, const char *prefix, bool gaps, np
     if (!read_shape(m, key, csr))
         return false;
     snprintf(key, sizeof key, "%s_indices", prefix);
-    csr->column = npz_integers(m, key, -1, &csr->nnz);
-    if (!csr->column || !npz_below(m, key, csr->column, csr->nnz, csr->columns))
+    csr->column = read_columns(m, key, csr);
+    if (!csr->column)
         return false;
     snprintf(key, sizeof key, "%s_indptr", prefix);
     csr->pointer = npz_integers(m, key, csr->rows + 1, &count);
@@ -287,16 +303,6 @@ static bool read_adjacency(const npz_members *m, mo_graph *graph) {
     return done;
 }
 
-/* Makes 32-bit numbers of the columns, in their own memory: those of attributes may be most of a graph. */
-static int32_t *narrow_columns(int64_t *column, int64_t n) {
-    for (int64_t i = 0; i < n; i++) {
-        int32_t narrow = (int32_t)column[i];
-        memcpy((char *)column + (size_t)i * sizeof narrow, &narrow, sizeof narrow);
-    }
-    void *less = realloc(column, (size_t)n * sizeof(int32_t) + 1);
-    return less ? less : (void *)column;
-}
-
 static bool read_npz_features(const npz_members *m, mo_graph *graph) {
     npz_csr csr;
     bool done = npz_read_csr(m, "attr", !graph->graph_offset, &csr);
@@ -317,7 +323,7 @@ static bool read_npz_features(const npz_members *m, mo_graph *graph) {
         graph->features = csr.columns;
         graph->feature_nnz = csr.nnz;
         graph->feature_pointer = csr.pointer;
-        graph->feature_column = narrow_columns(csr.column, csr.nnz);
+        graph->feature_column = csr.column;
         graph->feature_value = csr.value;
         csr = (npz_csr){0};
     }

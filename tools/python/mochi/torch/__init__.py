@@ -61,8 +61,8 @@ from ..tensor import Tensor
 
 try:
     from . import compiled
-except (AttributeError, TypeError, ValueError) as error:  # as 2.4, which reads no annotations that are texts
-    raise ImportError(f"mochi.torch is tested with PyTorch 2.15, and PyTorch {torch.__version__} cannot register its ops") from error
+except AttributeError as error:
+    raise ImportError(f"mochi.torch expected PyTorch 2.5 or newer, whose custom ops have a rule for vmap; found {torch.__version__}") from error
 from .episodes import EpisodeSampler
 from .nodes import DEVICES, LOW, apply, value_of
 
