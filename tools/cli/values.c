@@ -58,9 +58,10 @@ void parse_member(
     const struct argp_state *state, const char *option, const mo_field *f, const char *text, void *options) {
     char expected[256];
     json_t *value = json_string(text);
-    if (!mo_field_read(f, value, options))
-        usage_error(state, option, mo_field_expected(f, expected, sizeof expected), text);
+    bool read = mo_field_read(f, value, options);
     json_decref(value);
+    if (!read)
+        usage_error(state, option, mo_field_expected(f, expected, sizeof expected), text);
 }
 
 int64_t parse_integer(const struct argp_state *state, const char *option, const char *text, int64_t low, int64_t high) {
