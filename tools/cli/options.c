@@ -270,15 +270,13 @@ static void look_for_unknown(const command_line *line, const option *table, int 
 
 void read_command_line(const command_line *line, int argc, char **argv, void *options, given_options *given) {
     struct argp_option list[MOST_OPTIONS + 1] = {0};
-    struct argp argp = {.options = list,
-        .parser = take_argument,
-        .args_doc = line->words,
-        .doc = line->about,
-        .help_filter = name_heads};
+    struct argp argp = {
+        .parser = take_argument, .args_doc = line->words, .doc = line->about, .help_filter = name_heads};
     reading r = {.line = line, .options = options, .given = given};
     given->table = option_table(line);
     given->command = argv[0];
     list_for_argp(given->table, list);
+    argp.options = given->table->kind ? list : NULL; /* glibc loses the memory that it takes for an empty list */
     look_for_unknown(line, given->table, argc, argv);
     error_t code = argp_parse(&argp, argc, argv, 0, NULL, &r);
     if (code == ENOMEM)
