@@ -311,7 +311,7 @@ static bool read_npz_features(const npz_members *m, mo_graph *graph) {
             (long long)graph->nodes, (long long)csr.rows);
         done = false;
     }
-    int64_t listed = csr.nnz * (int64_t)(sizeof *csr.column + sizeof *csr.value);
+    int64_t listed = csr.nnz * (int64_t)(sizeof(int64_t) + sizeof *csr.value); /* as read: columns of 64 bits */
     done = done && mo_claim_fits(m->ctx, m->path, "columns without an entry (attr_shape)", csr.columns - csr.nnz,
                        MO_BYTES_A_COLUMN, listed);
     bool all_ones = done && !csr.value;
