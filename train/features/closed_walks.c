@@ -22,72 +22,36 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
-
-/* The ends of the walks from one node: a table that hashes them or, if they may be most of the graph, has all nodes in
- * order. A small table stays in the cache, where a graph's nodes would not. */
-typedef struct ends {
-    mo_walk_end *w;
-    int64_t size; /* a power of two, above twice the number of walks; 0: all nodes */
-    int shift;    /* of a product's 64 bits, for a place below `size` */
-} ends;
-
-static ends ends_of(const mo_graph *graph, int64_t u, mo_walk_end *w) {
-    int64_t walks = 0;
-    ends e = {.w = w, .size = 1, .shift = 64};
-    for (int64_t i = graph->row_pointer[u]; i < graph->row_pointer[u + 1]; i++)
-        walks += degree(graph, graph->column[i]);
-    for (; e.size <= 2 * walks; e.size *= 2)
-        e.shift--;
-    e.size = e.size > graph->nodes ? 0 : e.size;
-    return e;
-}
-
-/* The place of node v, or the free one where it belongs. */
-static mo_walk_end *end_at(const ends *e, int64_t v) {
-    if (!e->size)
-        return &e->w[v];
-    int64_t at = e->shift < 64 ? (int64_t)((uint64_t)v * 0x9e3779b97f4a7c15U >> e->shift) : 0;
-    while (e->w[at].name && e->w[at].name != v + 1)
-        at = (at + 1) & (e->size - 1);
-    return &e->w[at];
-}
 
 mo_closed_walks mo_closed_walks_of(const mo_graph *graph, int64_t u, mo_walk_end *w) {
     const int64_t *first = graph->row_pointer;
     const int32_t *column = graph->column;
     double du = (double)degree(graph, u);
     mo_closed_walks out = {{0}, 0, 0, 0};
-    const ends e = ends_of(graph, u, w);
     for (int64_t i = first[u]; i < first[u + 1]; i++) {
         int64_t from = first[column[i]], end = first[column[i] + 1];
         double share = 1 / (du * (double)(end - from)); /* not again for each walk, as w could alias the columns */
         for (int64_t j = from; j < end; j++) {
-            mo_walk_end *v = end_at(&e, column[j]);
-            v->name = column[j] + 1;
-            v->share += share;
-            v->count++;
+            w[column[j]].share += share;
+            w[column[j]].count++;
         }
     }
-    out.back[0] = end_at(&e, u)->share;
-    end_at(&e, u)->count = 0; /* walks to a neighbour and back are no cycles */
+    out.back[0] = w[u].share;
+    w[u].count = 0; /* walks to a neighbour and back are no cycles */
     for (int64_t i = first[u]; i < first[u + 1]; i++) {
-        const mo_walk_end *v = end_at(&e, column[i]);
-        out.back[1] += v->share / (double)degree(graph, column[i]);
-        out.triangles += v->count;
+        out.back[1] += w[column[i]].share / (double)degree(graph, column[i]);
+        out.triangles += w[column[i]].count;
     }
     for (int64_t i = first[u]; i < first[u + 1]; i++)
         for (int64_t j = first[column[i]]; j < first[column[i] + 1]; j++) {
-            mo_walk_end *v = end_at(&e, column[j]);
-            double n = v->count;
-            out.back[2] += v->share * v->share * du / (double)degree(graph, column[j]);
+            int64_t v = column[j];
+            double n = w[v].count;
+            out.back[2] += w[v].share * w[v].share * du / (double)degree(graph, v);
             out.cycles += n * (n - 1) / 2;
-            out.reached += v->share > 0;
-            v->share = 0; /* so that v counts once */
-            v->count = 0;
-            v->name = e.size ? v->name : 0;
+            out.reached += w[v].share > 0;
+            w[v].share = 0; /* so that v counts once */
+            w[v].count = 0;
         }
-    memset(w, 0, (size_t)e.size * sizeof *w);
     return out;
 }
 

@@ -11,7 +11,6 @@ enum { MO_RETURNS = 3 };
 typedef struct mo_walk_end {
     double share;  /* the probability to end here: an entry of row u of P^2 */
     int32_t count; /* number of walks */
-    int32_t name;  /* the node's number + 1; 0: none */
 } mo_walk_end;
 
 typedef struct mo_closed_walks {
