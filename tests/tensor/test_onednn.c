@@ -125,7 +125,7 @@ TEST(a_product_without_memory_is_computed) {
         check_bf16(way & 1, way & 2);
         short_of_memory = false;
     }
-    assert_true(refused > 0);
+    assert_true(refused > 0 || !onednn_has_float32());
 }
 
 TEST(the_threads_that_the_host_has_set_stay) {

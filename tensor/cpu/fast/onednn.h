@@ -14,7 +14,11 @@
  */
 bool onednn_start(void);
 
-/* cblas_sgemm for order CblasRowMajor, on the calling thread. Leading dimensions are at least the rows' lengths. */
+/* Returns whether oneDNN multiplies float32 faster than OpenBLAS: it has AVX-512. */
+bool onednn_has_float32(void);
+
+/* cblas_sgemm for order CblasRowMajor, on the calling thread, by the faster of the two. Leading dimensions are at least
+ * the rows' lengths. */
 void sgemm_onednn(enum CBLAS_ORDER order, enum CBLAS_TRANSPOSE op_A, enum CBLAS_TRANSPOSE op_B, blasint m, blasint n,
     blasint k, float alpha, const float *A, blasint lda, const float *B, blasint ldb, float beta, float *C,
     blasint ldc);
