@@ -23,6 +23,14 @@
 #include <math.h>
 #include <stdlib.h>
 
+mo_walk_end *mo_walk_ends(const mo_graph *graph) {
+    int64_t n = mo_context_threads(graph->ctx) * graph->nodes;
+    mo_walk_end *w = mo_host_array(graph->ctx, n, sizeof *w);
+    for (int64_t i = 0; i < n && w; i++)
+        w[i].degree = (int32_t)degree(graph, i % graph->nodes);
+    return w;
+}
+
 mo_closed_walks mo_closed_walks_of(const mo_graph *graph, int64_t u, mo_walk_end *w) {
     const int64_t *first = graph->row_pointer;
     const int32_t *column = graph->column;
@@ -46,7 +54,7 @@ mo_closed_walks mo_closed_walks_of(const mo_graph *graph, int64_t u, mo_walk_end
         for (int64_t j = first[column[i]]; j < first[column[i] + 1]; j++) {
             int64_t v = column[j];
             double n = w[v].count;
-            out.back[2] += w[v].share * w[v].share * du / (double)degree(graph, v);
+            out.back[2] += w[v].share * w[v].share * du / (double)w[v].degree;
             out.cycles += n * (n - 1) / 2;
             out.reached += w[v].share > 0;
             w[v].share = 0; /* so that v counts once */

@@ -6,11 +6,12 @@
 
 enum { MO_RETURNS = 3 };
 
-/* What a thread holds of a node, in one cache line, while it follows the two-step walks from another, u; zero before
- * and after mo_closed_walks_of. */
+/* What a thread holds of a node, in one cache line, while it follows the two-step walks from another, u. Share and
+ * count are zero before and after mo_closed_walks_of. */
 typedef struct mo_walk_end {
-    double share;  /* the probability to end here: an entry of row u of P^2 */
-    int32_t count; /* number of walks */
+    double share;   /* the probability to end here: an entry of row u of P^2 */
+    int32_t count;  /* number of walks */
+    int32_t degree; /* of the node itself */
 } mo_walk_end;
 
 typedef struct mo_closed_walks {
@@ -20,7 +21,10 @@ typedef struct mo_closed_walks {
     int64_t reached;         /* number of nodes at the end of some two-step walk, including the node itself */
 } mo_closed_walks;
 
-/* Computes the walks of node u exactly, with scratch w [nodes]; takes time proportional to the number of
+/* Returns scratch for each of the context's threads, [threads, nodes], which the caller frees; NULL on failure. */
+mo_walk_end *mo_walk_ends(const mo_graph *graph);
+
+/* Computes the walks of node u exactly, with a thread's scratch w [nodes]; takes time proportional to the number of
  * two-step walks from u. */
 mo_closed_walks mo_closed_walks_of(const mo_graph *graph, int64_t u, mo_walk_end *w);
 

@@ -50,7 +50,7 @@ const mo_field mo_feature_fields[] = {
 
 #define NORM_EPSILON 1e-5 /* of LayerNorm */
 
-enum { FORMAT = 8 }; /* increase FORMAT when equal settings give other values */
+enum { FORMAT = 9 }; /* increase FORMAT when equal settings give other values */
 
 /* Rows first .. first + n - 1 of hop k of [.., nodes, dim]. */
 static mo_view rows_of_hop(const mo_tensor *hops, int64_t k, int64_t first, int64_t n) {

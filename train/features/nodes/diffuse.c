@@ -3,13 +3,20 @@
  *
  * K rounds of Z <- (1 - a) A Z + a P from Z = P end at
  *     sum_{k < K} a (1 - a)^k A^k P + (1 - a)^K A^K P,
- * so one sequence of powers A^k P serves every restart probability a, and every sum of hops. */
+ * so one sequence of powers A^k P serves every restart probability a, and every sum of hops.
+ *
+ * The last powers are saved: on [-1, 1], where the eigenvalues of A lie, T_k / 2^(k-1), Chebyshev's polynomial with the
+ * leading coefficient 1, is at most 2^(1-k). Subtracted c_k times, it takes x^k out of a sum (Lanczos 1938). */
 #include "train/features/nodes/diffuse.h"
 
 #include "autograd/tape.h"
 #include "ops/inside.h"
 #include "ops/rules/in_place.h"
 #include "tensor/objects.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
 
 enum {
     BLOCK_ROWS = 4096,
@@ -38,6 +45,23 @@ void mo_diffusion_coefficients(int i, double c[MO_POWERS]) {
         int rounds = diffusion[i].rounds;
         c[k] = k < rounds ? diffusion[i].restart * left : k == rounds ? left : 0;
         left *= 1 - diffusion[i].restart;
+    }
+}
+
+/* Takes the highest powers out of the polynomial, while what that changes on [-1, 1] is at most `share` of the sum of
+ * the coefficients' magnitudes. Coefficient i places of 2 below x^k in T_k / 2^(k-1), from the one above it:
+ * times -(k - 2i + 2)(k - 2i + 1) / (4 i (k - i)). */
+static void economise(double c[MO_POWERS], double share) {
+    double left = 0;
+    for (int k = 0; k < MO_POWERS; k++)
+        left += share * fabs(c[k]);
+    for (int k = MO_POWERS - 1; k > 0 && (left -= ldexp(fabs(c[k]), 1 - k)) >= 0; k--) {
+        double term = c[k];
+        c[k] = 0;
+        for (int i = 1; 2 * i <= k; i++) {
+            term *= -(double)((k - 2 * i + 2) * (k - 2 * i + 1)) / (4 * i * (k - i));
+            c[k - 2 * i] -= term;
+        }
     }
 }
 
@@ -104,11 +128,16 @@ void mo_sum_powers(
     int64_t d = mo_dim(P, 1), n = mo_dim(P, 0), most = SLAB_BYTES / LINE / (int64_t)mo_dtype_size(P->dtype) / (n + 1);
     int64_t lines = (d + LINE - 1) / LINE, wide = most < 1 ? 1 : most < SLAB / LINE ? most : SLAB / LINE;
     int64_t slabs = lines > wide ? (lines + wide - 1) / wide : 1, width = (lines + slabs - 1) / slabs * LINE;
+    double own[MO_MAX_INPUTS][MO_POWERS];
+    for (int s = 0; s < n_sums; s++) {
+        memcpy(own[s], c[s], sizeof own[s]);
+        economise(own[s], 16 * (P->dtype == MO_F64 ? DBL_EPSILON : (double)FLT_EPSILON));
+    }
     mo_tensor *next[2] = {NULL, NULL};
     for (int i = 0; i < 2 && mo_ok(t->ctx); i++)
         next[i] = mo_tensor_uninitialized(t->ctx, P->dtype, 2, (int64_t[]){n, width < d ? width : d});
     for (int64_t j = 0; j < d && mo_ok(t->ctx); j += width)
-        sum_slab((powers){.t = t, .A = A, .X = P, .c = c, .sum = sum, .n_sums = n_sums}, next, j,
+        sum_slab((powers){.t = t, .A = A, .X = P, .c = own, .sum = sum, .n_sums = n_sums}, next, j,
             j + width < d ? j + width : d);
     mo_tensor_release(next[0]);
     mo_tensor_release(next[1]);

@@ -138,7 +138,7 @@ static void describe_some(const void *of, task_range some) {
  * number of busy nodes, or -1 on failure. */
 static int64_t describe_exactly(const mo_graph *graph, int64_t most, row *S, int64_t *busy) {
     int64_t n_busy = 0;
-    mo_walk_end *ends = mo_host_array(graph->ctx, mo_context_threads(graph->ctx) * graph->nodes, sizeof *ends);
+    mo_walk_end *ends = mo_walk_ends(graph);
     const exact_nodes w = {.graph = graph, .most = most, .ends = ends, .S = S};
     if (mo_ok(graph->ctx))
         run_tasks(mo_context_threads(graph->ctx), graph->nodes, TASK, describe_some, &w);

@@ -49,7 +49,7 @@ bool mo_set_structure_find(const mo_graph *graph, mo_set_structure *s) {
     mo_context *ctx = graph->ctx;
     *s = (mo_set_structure){mo_host_array(ctx, graph->nodes * MO_STRUCTURE, sizeof *s->x),
         mo_host_array(ctx, graph->nodes * 2, sizeof *s->closed)};
-    mo_walk_end *ends = mo_host_array(ctx, mo_context_threads(ctx) * graph->nodes, sizeof *ends);
+    mo_walk_end *ends = mo_walk_ends(graph);
     const set_nodes w = {.graph = graph, .ends = ends, .s = s};
     if (mo_ok(ctx))
         run_tasks(mo_context_threads(ctx), graph->nodes, TASK, describe_some, &w);
