@@ -13,6 +13,8 @@
 MO_API const mo_head *mo_head_at(int i);
 /* Whether a head is from outside the library; not so for NULL. */
 MO_API bool mo_head_is_own(const mo_head *head);
+/* Whether a head has a hyper-parameter of this name; not so for NULL. */
+MO_API bool mo_head_has(const mo_head *head, const char *parameter);
 /* Returns whether the head was built for this library and is complete; if not, raises MO_INVALID with the field. */
 MO_API bool mo_head_validate(mo_context *ctx, const mo_head *head);
 /* mo_head_apply to a support whose rows may have weights: each episode of the batch may lack classes of its own. */

@@ -94,10 +94,9 @@ static mo_tensor *host_tensor(mo_context *ctx, mo_dtype dtype, int64_t n, const 
 
 mo_csr *mo_csr_wrap(mo_context *ctx, int64_t rows, int64_t columns, const int64_t *row_pointer, const int32_t *column,
     mo_dtype dtype, const void *values, unsigned taken) {
-    bool given = row_pointer && column && values;
-    if (mo_ok(ctx) && given && check_pointers(ctx, rows, columns, row_pointer))
+    if (mo_ok(ctx) && check_pointers(ctx, rows, columns, row_pointer))
         check_columns(ctx, columns, row_pointer[rows], column);
-    int64_t nnz = mo_ok(ctx) && given ? row_pointer[rows] : 0;
+    int64_t nnz = mo_ok(ctx) ? row_pointer[rows] : 0;
     mo_tensor *P = host_tensor(ctx, MO_I64, rows + 1, row_pointer, taken & MO_CSR_ROW_POINTER);
     mo_tensor *C = host_tensor(ctx, MO_I32, nnz, column, taken & MO_CSR_COLUMN);
     return csr_of(ctx, rows, columns, P, C, host_tensor(ctx, dtype, nnz, values, taken & MO_CSR_VALUES));

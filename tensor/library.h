@@ -48,8 +48,8 @@ int64_t mo_find_row(const int64_t *start, int64_t rows, int64_t place);
 
 /* ---- sparse matrices onto such arrays ---- */
 
-/* As mo_csr_create, but on a CPU the arrays are not copied, so that they must outlive the matrix. None is NULL. taken:
- * arrays of malloc or mo_host_array that the matrix frees, on failure at once. */
+/* As mo_csr_create, but on a CPU the arrays are not copied, so that they must outlive the matrix. None is NULL, unless
+ * an error stands. taken: arrays of malloc or mo_host_array that the matrix frees, on failure at once. */
 enum { MO_CSR_ROW_POINTER = 1, MO_CSR_COLUMN = 2, MO_CSR_VALUES = 4, MO_CSR_ARRAYS = 7 };
 mo_csr *mo_csr_wrap(mo_context *ctx, int64_t rows, int64_t columns, const int64_t *row_pointer, const int32_t *column,
     mo_dtype dtype, const void *values, unsigned taken);

@@ -36,6 +36,13 @@ bool mo_head_is_own(const mo_head *head) {
     return head && mo_find_head(head->name) != head;
 }
 
+bool mo_head_has(const mo_head *head, const char *parameter) {
+    bool has = false;
+    for (int i = 0; head && parameter && i < head->n_parameters; i++)
+        has |= !strcmp(head->parameters[i].name, parameter);
+    return has;
+}
+
 mo_tensor *mo_mean_weights(mo_tape *t, mo_tensor *weight) {
     mo_tensor *w = weight ? mo_div(t, weight, mo_mean(t, weight, MO_AXIS(-1), MO_KEEP_AXES)) : NULL;
     return w ? mo_with_axis(t, w, MO_AXIS(-1), 1) : NULL;

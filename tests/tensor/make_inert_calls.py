@@ -5,8 +5,13 @@ with MO_API. A parameter of a type that this script does not know ends the build
 Usage: make_inert_calls.py OUT.c OUT.d SOURCES
 """
 import glob
+import pathlib
 import re
 import sys
+
+sys.dont_write_bytecode = True
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "tools/python/binding"))
+from headers import split  # noqa: E402
 
 # Objects for which the calls pass NULL: the engine lends them, and no constructor returns them.
 LENT = {"mo_call"}
@@ -40,7 +45,7 @@ class Headers:
             declaration = " ".join(declaration.split())
             head, parameters = declaration.split("(", 1)
             name = re.search(r"(\w+)\s*$", head).group(1)
-            self.prototypes[name] = (head[: -len(name)].strip(), split_parameters(parameters[:-1]))
+            self.prototypes[name] = (head[: -len(name)].strip(), split(parameters[:-1]))
         self.objects = set(re.findall(r"extern MO_API const \w+ (\w+);", text))
         self.functions = set(re.findall(r"typedef [^;{]*?\(\*(\w+)\)\(", text))
         self.enums = set(re.findall(r"typedef enum (\w+)", text))
@@ -49,18 +54,6 @@ class Headers:
         made = {r.rstrip("* ") for r, _ in self.prototypes.values() if r.endswith("*") and not r.startswith("const")}
         self.handles = (declared - defined) | {m for m in made if m.startswith("mo_")} | LENT
         self.values = defined
-
-
-def split_parameters(text):
-    parts, depth, part = [], 0, ""
-    for letter in text:
-        depth += (letter in "([") - (letter in ")]")
-        if letter == "," and depth == 0:
-            parts.append(part.strip())
-            part = ""
-        else:
-            part += letter
-    return [p for p in parts + [part.strip()] if p and p != "void"]
 
 
 def argument(headers, symbol, parameter):

@@ -77,8 +77,6 @@ const mo_head *open_head(const char *text, char *why, size_t bytes);
 /* Opens --head's value by open_head. On failure ends the program with the line in `why`, and EXIT_USAGE for a name or
  * EXIT_FAILED for a file. */
 const mo_head *parse_head(const struct argp_state *state, const char *text);
-/* Whether a head has a hyper-parameter of this name. */
-bool head_has(const mo_head *head, const char *parameter);
 
 /* Opens the mo_encoder_plugin of a shared object; failures as for open_head and parse_head. */
 const mo_encoder *open_encoder(const char *text, char *why, size_t bytes);

@@ -69,13 +69,6 @@ const mo_head *parse_head(const struct argp_state *state, const char *text) {
     return head;
 }
 
-bool head_has(const mo_head *head, const char *parameter) {
-    bool has = false;
-    for (int i = 0; i < head->n_parameters; i++)
-        has |= !strcmp(head->parameters[i].name, parameter);
-    return has;
-}
-
 const mo_encoder *open_encoder(const char *text, char *why, size_t bytes) {
     if (!is_file(text)) {
         snprintf(why, bytes, "no encoder named '%.80s'; expected FILE.so (`mochi new encoder NAME` writes one)", text);

@@ -187,7 +187,7 @@ static unsigned tasks_of(const eval_options *o, const mo_suite *suite) {
 static bool has_lambda(const subject *s, bool of_models) {
     bool has = false;
     for (int i = 0; i < s->n_candidates; i++)
-        has |= (s->candidates[i].model != NULL) == of_models && head_has(s->candidates[i].head, "lambda") &&
+        has |= (s->candidates[i].model != NULL) == of_models && mo_head_has(s->candidates[i].head, "lambda") &&
                !s->candidates[i].head->kernels;
     return has;
 }

@@ -43,7 +43,7 @@ void take_row_heads(labelled_rows *in, const char *text, const mo_head *further,
 bool settle_row_options(labelled_rows *in, const given_options *given) {
     bool lambda = false, tunable = false;
     for (int i = 0; i < in->n_heads; i++) {
-        lambda |= head_has(in->heads[i], "lambda");
+        lambda |= mo_head_has(in->heads[i], "lambda");
         tunable |= mo_regularisation(in->heads[i]) >= 0;
     }
     refuse_given(given, "lambda", !lambda, "none of these heads has it");
@@ -63,7 +63,7 @@ bool settle_row_options(labelled_rows *in, const given_options *given) {
 mo_candidate row_candidate(const labelled_rows *in, int i) {
     return (mo_candidate){.features = "rows",
         .head = in->heads[i],
-        .fixed = in->fixed && head_has(in->heads[i], "lambda"),
+        .fixed = in->fixed && mo_head_has(in->heads[i], "lambda"),
         .value = in->lambda,
         .seed = in->fit.seed,
         .scaling = in->scaling};

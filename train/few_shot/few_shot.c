@@ -20,13 +20,10 @@
 /* Raises if lambda is negative or not finite, or if it is above 0 and the head has no such parameter (NULL: a readout
  * without a head). Returns whether lambda is accepted. */
 static bool accepts_lambda(mo_context *ctx, double lambda, const mo_head *head) {
-    bool has = false;
-    for (int i = 0; head && i < head->n_parameters; i++)
-        has |= !strcmp(head->parameters[i].name, "lambda");
     if (!(lambda >= 0 && lambda < INFINITY))
         mo_fail(
             ctx, MO_INVALID, "few-shot: lambda is %g, expected a penalty above 0, or 0 for the trained one", lambda);
-    else if (lambda > 0 && !has)
+    else if (lambda > 0 && !mo_head_has(head, "lambda"))
         mo_fail(ctx, MO_INVALID, "few-shot: lambda is %g, but the readout %s has none; expected a head with a lambda",
             lambda, head ? head->name : "of these weights");
     return mo_ok(ctx);

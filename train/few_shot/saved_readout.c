@@ -288,12 +288,16 @@ mo_code mo_row_readout_read(mo_context *ctx, const char *path, const mo_head *ow
 
 /* ---- a readout of a graph's examples ---- */
 
+static const char *weights_digits(const mo_weights *weights, char digits[40]) {
+    snprintf(digits, 40, "%016" PRIx64 "%016" PRIx64, weights->hash[0], weights->hash[1]);
+    return digits;
+}
+
 /* Adds the digests of weights and data, and the settings. */
 static void put_graph_settings(
     mo_description *told, const mo_graph *data, const mo_few_shot_options *o, const mo_weights *weights) {
     char digest[40];
-    snprintf(digest, sizeof digest, "%016" PRIx64 "%016" PRIx64, weights->hash[0], weights->hash[1]);
-    mo_describe(told, "weights", json_string(digest));
+    mo_describe(told, "weights", json_string(weights_digits(weights, digest)));
     mo_describe(told, "data", json_string(mo_hash_digits(data, digest)));
     mo_few_shot_options resolved = *o;
     resolved.attributes = o->attributes ? o->attributes : weights->features.attributes;
@@ -327,8 +331,7 @@ mo_code mo_few_shot_write(mo_few_shot *f, const mo_graph *data, const mo_few_sho
 static void take_graph_settings(const readout_file *f, mo_few_shot_options *o, const mo_weights *weights) {
     char digest[40];
     const char *own = mo_ok(f->ctx) ? text_of(f, "weights") : NULL;
-    snprintf(digest, sizeof digest, "%016" PRIx64 "%016" PRIx64, weights->hash[0], weights->hash[1]);
-    if (own && strcmp(digest, own) != 0)
+    if (own && strcmp(weights_digits(weights, digest), own) != 0)
         mo_fail(f->ctx, MO_INVALID,
             "%s: the readout is of other weights than %s (%s, found %s); name its own (--weights), or fit it anew "
             "(--labels)",

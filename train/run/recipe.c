@@ -109,13 +109,6 @@ static bool is_among(const char *option, const char *list) {
     return false;
 }
 
-static bool has_lambda(const mo_head *head) {
-    for (int i = 0; head && i < head->n_parameters; i++)
-        if (!strcmp(head->parameters[i].name, "lambda"))
-            return true;
-    return false;
-}
-
 const char *mo_recipe_refuses(const mo_recipe *r, const char *option) {
     if (!r || !option)
         return NULL;
@@ -128,7 +121,7 @@ const char *mo_recipe_refuses(const mo_recipe *r, const char *option) {
         return "the recipe best has its own encoder; name another --recipe";
     if (is_among(option, "lambda temperature") && mo_recipe_reads_itself(r))
         return "the recipe best's own readout, mixture, has its own; name another --head or --recipe";
-    if (lambda && !has_lambda(r->model.readout.head))
+    if (lambda && !mo_head_has(r->model.readout.head, "lambda"))
         return "the head of --head has no parameter of that name";
     if (lambda && r->model.readout.lambda == 0)
         return "expected a number above 0, found '0'";
