@@ -65,10 +65,10 @@ static real largest_row_sum(const real *A, int64_t n) {
         int64_t j = 0;
         for (; j + LANE_SUM <= n; j += LANE_SUM)
             for (int l = 0; l < LANE_SUM; l++)
-                sums[l] += fabs(A[i * n + j + l]);
+                sums.lane[l] += fabs(A[i * n + j + l]);
         for (; j < n; j++)
-            sums[0] += fabs(A[i * n + j]);
-        real sum = real_lanes_total(sums);
+            sums.lane[0] += fabs(A[i * n + j]);
+        real sum = real_lanes_total(&sums);
         largest = sum > largest ? sum : largest;
     }
     return largest;

@@ -51,36 +51,32 @@ static void turn_rows(real factor, const real *A, int64_t i, int64_t n, int64_t 
             weight[c * ROWS + r] = i + r < n ? factor * A[(i + r) * C + c] : 0;
 }
 
-LANE_FUNCTION real_lanes take_lanes(const real *x, int64_t left) {
-    real_lanes v = {0};
+LANE_FUNCTION real_vector take_lanes(const real *x, int64_t left) {
+    real_vector v = {0};
     memcpy(&v, x, (size_t)left * sizeof(real));
     return v;
 }
 
-LANE_FUNCTION void put_lanes(real *x, real_lanes v, int64_t left) {
+LANE_FUNCTION void put_lanes(real *x, real_vector v, int64_t left) {
     memcpy(x, &v, (size_t)left * sizeof(real));
 }
 
-/* The sum of the lanes, by halves. */
-LANE_FUNCTION real total(real_lanes v) {
-    typedef real half __attribute__((vector_size(32)));
+/* The sum of LANE_SUM lanes, by halves. */
+LANE_FUNCTION real total(const real_vector v[VECTORS]) {
     typedef real quarter __attribute__((vector_size(16)));
-    half h[2];
-    quarter q[2];
-    memcpy(h, &v, sizeof h);
-    h[0] += h[1];
-    memcpy(q, h, sizeof q);
-    q[0] += q[1];
+    quarter q[4];
+    memcpy(q, v, sizeof q);
+    q[0] = (q[0] + q[2]) + (q[1] + q[3]);
     return LANE_SUM == 16 ? (q[0][0] + q[0][LANE_SUM / 8]) + (q[0][1] + q[0][LANE_SUM / 4 - 1]) : q[0][0] + q[0][1];
 }
 
 LANE_FUNCTION void add_lanes(
     const rows_of z, const real *weight, int64_t C, int64_t d, int64_t j, int64_t left, real *T) {
-    real_lanes x[ROWS];
+    real_vector x[ROWS];
     for (int64_t r = 0; r < ROWS; r++)
         x[r] = take_lanes(z[r] + j, left);
     for (int64_t c = 0; c < C; c++) {
-        real_lanes t = take_lanes(T + c * d + j, left);
+        real_vector t = take_lanes(T + c * d + j, left);
         for (int64_t r = 0; r < ROWS; r++)
             t += weight[c * ROWS + r] * x[r];
         put_lanes(T + c * d + j, t, left);
@@ -95,19 +91,19 @@ static void add_rows(
         rows_of z;
         point_at_rows(z, Z, i, n, d);
         turn_rows(factor, A, i, n, C, weight);
-        for (; j + LANE_SUM <= d; j += LANE_SUM)
-            add_lanes(z, weight, C, d, j, LANE_SUM, T);
+        for (; j + VECTOR <= d; j += VECTOR)
+            add_lanes(z, weight, C, d, j, VECTOR, T);
         if (j < d)
             add_lanes(z, weight, C, d, j, d - j, T);
     }
 }
 
 LANE_FUNCTION void compare_lanes(
-    bool squared, const rows_of z, const real *t, int64_t j, int64_t left, real_lanes *sum) {
-    real_lanes x = take_lanes(t + j, left);
+    bool squared, const rows_of z, const real *t, int64_t j, int64_t left, real_vector sum[ROWS][VECTORS], int v) {
+    real_vector x = take_lanes(t + j, left);
     for (int64_t r = 0; r < ROWS; r++) {
-        real_lanes y = take_lanes(z[r] + j, left);
-        sum[r] += squared ? (y - x) * (y - x) : y * x;
+        real_vector y = take_lanes(z[r] + j, left);
+        sum[r][v] += squared ? (y - x) * (y - x) : y * x;
     }
 }
 
@@ -117,12 +113,13 @@ LANE_FUNCTION void compare(bool squared, const real *Z, const real *T, int64_t n
         rows_of z;
         point_at_rows(z, Z, i, n, d);
         for (int64_t c = 0; c < C; c++) {
-            real_lanes sum[ROWS] = {{0}};
+            real_vector sum[ROWS][VECTORS] = {{{0}}};
             int64_t j = 0;
             for (; j + LANE_SUM <= d; j += LANE_SUM)
-                compare_lanes(squared, z, T + c * d, j, LANE_SUM, sum);
-            if (j < d)
-                compare_lanes(squared, z, T + c * d, j, d - j, sum);
+                for (int v = 0; v < VECTORS; v++)
+                    compare_lanes(squared, z, T + c * d, j + v * VECTOR, VECTOR, sum, v);
+            for (int v = 0; j + v * VECTOR < d; v++)
+                compare_lanes(squared, z, T + c * d, j + v * VECTOR, min_of(VECTOR, d - j - v * VECTOR), sum, v);
             for (int64_t r = 0; r < ROWS && i + r < n; r++)
                 Y[(i + r) * C + c] = total(sum[r]);
         }
@@ -135,14 +132,14 @@ static void multiply(const real *Z, const real *T, int64_t n, int64_t d, int64_t
 
 LANE_FUNCTION void combine_lanes(const rows_of a, const real *T, const rows_of b, const real *U, int64_t rows,
     int64_t d, int64_t C, int64_t j, int64_t left, real *Z) {
-    real_lanes sum[ROWS] = {{0}};
+    real_vector sum[ROWS] = {{0}};
     for (int64_t c = 0; c < C; c++) {
-        real_lanes t = take_lanes(T + c * d + j, left);
+        real_vector t = take_lanes(T + c * d + j, left);
         for (int64_t r = 0; r < ROWS; r++)
             sum[r] += a[r][c] * t;
     }
     for (int64_t c = 0; U && c < C; c++) {
-        real_lanes u = take_lanes(U + c * d + j, left);
+        real_vector u = take_lanes(U + c * d + j, left);
         for (int64_t r = 0; r < ROWS; r++)
             sum[r] -= b[r][c] * u;
     }
@@ -158,8 +155,8 @@ static void combine(
         rows_of a, b;
         point_at_rows(a, A, i, n, C);
         point_at_rows(b, U ? B : A, i, n, C);
-        for (; j + LANE_SUM <= d; j += LANE_SUM)
-            combine_lanes(a, T, b, U, rows, d, C, j, LANE_SUM, Z + i * d);
+        for (; j + VECTOR <= d; j += VECTOR)
+            combine_lanes(a, T, b, U, rows, d, C, j, VECTOR, Z + i * d);
         if (j < d)
             combine_lanes(a, T, b, U, rows, d, C, j, d - j, Z + i * d);
     }
@@ -402,13 +399,13 @@ static void fit_prototypes(const void *of, task_range some) {
 
 LANE_FUNCTION void pull_lanes(const rows_of z, const real *weight, const real *P, int64_t rows, int64_t d, int64_t C,
     int64_t j, int64_t left, real *P_bar, real *Q_bar) {
-    real_lanes q[ROWS], sum[ROWS] = {{0}};
+    real_vector q[ROWS], sum[ROWS] = {{0}};
     for (int64_t r = 0; r < ROWS; r++)
         q[r] = take_lanes(z[r] + j, left);
     for (int64_t c = 0; c < C; c++) {
-        real_lanes p = take_lanes(P + c * d + j, left), own = take_lanes(P_bar + c * d + j, left);
+        real_vector p = take_lanes(P + c * d + j, left), own = take_lanes(P_bar + c * d + j, left);
         for (int64_t r = 0; r < ROWS; r++) {
-            real_lanes gap = weight[c * ROWS + r] * (q[r] - p);
+            real_vector gap = weight[c * ROWS + r] * (q[r] - p);
             sum[r] -= gap;
             own += gap;
         }
@@ -427,8 +424,8 @@ static void pull_distances(const real *bar, const real *Q, const real *P, int64_
         rows_of z;
         point_at_rows(z, Q, i, n, d);
         turn_rows(2, bar, i, n, C, weight);
-        for (; j + LANE_SUM <= d; j += LANE_SUM)
-            pull_lanes(z, weight, P, rows, d, C, j, LANE_SUM, P_bar, own);
+        for (; j + VECTOR <= d; j += VECTOR)
+            pull_lanes(z, weight, P, rows, d, C, j, VECTOR, P_bar, own);
         if (j < d)
             pull_lanes(z, weight, P, rows, d, C, j, d - j, P_bar, own);
     }
