@@ -87,7 +87,7 @@ def comparable(lines):
     """The words of each line, without those of a last column "seconds"."""
     timed, out = False, []
     for line in lines:
-        words = line.split()
+        words = re.split(r"[\s,]+", line.strip())
         timed = bool(words) and (timed or words[-1] == "seconds")
         out.append(words[:-1] if timed else words)
     return out

@@ -55,8 +55,11 @@ static void economise(double c[MO_POWERS], double share) {
     double left = 0;
     for (int k = 0; k < MO_POWERS; k++)
         left += share * fabs(c[k]);
-    for (int k = MO_POWERS - 1; k > 0 && (left -= ldexp(fabs(c[k]), 1 - k)) >= 0; k--) {
+    for (int k = MO_POWERS - 1; k > 0; k--) {
         double term = c[k];
+        left -= ldexp(fabs(term), 1 - k);
+        if (left < 0)
+            return;
         c[k] = 0;
         for (int i = 1; 2 * i <= k; i++) {
             term *= -(double)((k - 2 * i + 2) * (k - 2 * i + 1)) / (4 * i * (k - i));

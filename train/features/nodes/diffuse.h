@@ -11,7 +11,7 @@ enum { MO_POWERS = 25 };  /* powers 0 .. 24 of the adjacency */
 /* c[k] := the coefficient of A^k P in diffused row i. */
 void mo_diffusion_coefficients(int i, double c[MO_POWERS]);
 /* sum[i] [n, d] := sum_k c[i][k] A^k P for n_sums sums, each with a coefficient other than 0. Needs memory for two
- * matrices of at most 64 columns, and frees it. sum[i] can be P itself if c[i][0] and c[i][1] are 0. */
+ * matrices of at most 64 columns, and frees it. sum[i] can be P itself if c[i] is 0 but for c[i][2]. */
 void mo_sum_powers(mo_tape *t, const mo_csr *A, mo_tensor *P, double c[][MO_POWERS], mo_tensor *const *sum, int n_sums);
 
 #endif
