@@ -2,9 +2,21 @@
  * a graph is read once and outlives every tape, and a container that ends the process on a failed realloc (stb_ds) is
  * not fit for millions of edges. */
 #include "tensor/objects.h"
+#include "tensor/platform.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+enum { PAGE = 4096, HUGE_FROM = 4 << 20 /* bytes */ };
+
+/* Asks for huge pages behind a large array: where it is read in no order, most of the time goes into finding pages. */
+static void prefer_huge_pages(char *array, size_t bytes) {
+    size_t before = (PAGE - (uintptr_t)array % PAGE) % PAGE;
+    if (bytes >= HUGE_FROM)
+        madvise(array + before, bytes - before, MADV_HUGEPAGE); /* only a hint */
+}
 
 void *mo_host_array(mo_context *ctx, int64_t count, size_t element) {
     size_t bytes = 0;
@@ -17,6 +29,8 @@ void *mo_host_array(mo_context *ctx, int64_t count, size_t element) {
     void *array = calloc(bytes ? bytes : 1, 1);
     if (!array)
         mo_fail(ctx, MO_MEMORY, "out of memory: %zu bytes for an array of %lld elements", bytes, (long long)count);
+    else
+        prefer_huge_pages(array, bytes);
     return array;
 }
 
