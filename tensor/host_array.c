@@ -7,7 +7,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 enum { PAGE = 4096, HUGE_FROM = 4 << 20 /* bytes */ };
 
