@@ -23,7 +23,8 @@ __attribute__((visibility("default"))) int posix_memalign(void **memory, size_t 
     return *memory ? 0 : ENOMEM;
 }
 
-enum { M = 70, N = 90, K = 300 };
+/* Narrow, so that oneDNN multiplies on any processor. */
+enum { M = 30, N = 90, K = 300 };
 static float A[M * K], B[K * N], C[M * N];
 
 /* C = 2 op(A) op(B) of whole numbers, whose sums are exact in any order; then the same by 3 A B - 0.5 C. */
@@ -125,7 +126,8 @@ TEST(a_product_without_memory_is_computed) {
         check_bf16(way & 1, way & 2);
         short_of_memory = false;
     }
-    assert_true(refused > 0 || !onednn_has_float32());
+    print_message("%d requests for memory refused\n", refused);
+    assert_true(refused > 0);
 }
 
 TEST(the_threads_that_the_host_has_set_stay) {

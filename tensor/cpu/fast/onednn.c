@@ -4,9 +4,10 @@
  * it does not know, it takes kernels for SSE3. Rates on one thread of Emerald Rapids, in GFLOP/s (oneDNN 2.6.3,
  * OpenBLAS 0.3.21 for SkylakeX, and as it chooses by itself): 384 x 512 x 512 166, 140, 19; 64 x 64 x 64 146, 152, 28.
  *
- * Without AVX-512 OpenBLAS multiplies float32. oneDNN's products for AVX2 read operands in place whose rows lie a
- * multiple of 4096 bytes apart, where loads and stores are taken for the same address: one thread of Zen 3, 256 x 512 x
- * 1024 at such addresses 38, OpenBLAS 85; at others both 80 to 90.
+ * oneDNN's products for AVX2 read operands in place. Where rows lie a multiple of 4096 bytes apart, loads and stores
+ * are then taken for the same address: one thread of Zen 3, 256 x 512 x 1024 at such addresses 38, OpenBLAS 85; at
+ * others both 80 to 90. OpenBLAS pads a narrow product to its tile: 384 x 5 x 768 19, oneDNN 38. So without AVX-512
+ * oneDNN multiplies what is narrow, unless its rows lie so.
  *
  * The work is cut by shape alone (../gemm.c), for any number of threads, so each call must stay on its thread:
  * otherwise the order of sums would depend on how many there are. Outside a parallel region oneDNN takes as many
@@ -27,6 +28,9 @@
 
 /* Bytes of address space that there must be before oneDNN generates code; it takes 18 MiB. */
 enum { ROOM = 32 << 20 };
+
+/* Without AVX-512 (above): most rows or columns of a narrow product, and floats in 4096 bytes. */
+enum { NARROW = 32, ALIASED = 1024 };
 
 /* What the calling thread has again behind a call: its grant of OpenMP's threads, and its signals. */
 typedef struct kept {
@@ -66,15 +70,21 @@ static float scaled(int64_t m, int64_t n, float beta, float *C, int64_t ldc) {
     return 1;
 }
 
-bool onednn_has_float32(void) {
+static bool has_avx512(void) {
     return (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core;
+}
+
+/* Whether oneDNN multiplies faster than OpenBLAS. For k = 0 it leaves C as it is. */
+static bool is_faster(int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc) {
+    bool narrow = (m <= NARROW || n <= NARROW) && lda % ALIASED != 0 && ldb % ALIASED != 0 && ldc % ALIASED != 0;
+    return k > 0 && (narrow || has_avx512());
 }
 
 void sgemm_onednn(enum CBLAS_ORDER order, enum CBLAS_TRANSPOSE op_A, enum CBLAS_TRANSPOSE op_B, blasint m, blasint n,
     blasint k, float alpha, const float *A, blasint lda, const float *B, blasint ldb, float beta, float *C,
     blasint ldc) {
     dnnl_status_t status = dnnl_invalid_arguments;
-    if (k > 0 && onednn_has_float32()) { /* for k = 0 oneDNN leaves C as it is */
+    if (is_faster(m, n, k, lda, ldb, ldc)) {
         kept before = enter();
         beta = scaled(m, n, beta, C, ldc);
         status = dnnl_sgemm(op_A == CblasNoTrans ? 'N' : 'T', op_B == CblasNoTrans ? 'N' : 'T', m, n, k, alpha, A, lda,

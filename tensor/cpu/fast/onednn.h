@@ -14,9 +14,6 @@
  */
 bool onednn_start(void);
 
-/* Returns whether oneDNN multiplies float32 faster than OpenBLAS: it has AVX-512. */
-bool onednn_has_float32(void);
-
 /* cblas_sgemm for order CblasRowMajor, on the calling thread, by the faster of the two. Leading dimensions are at least
  * the rows' lengths. */
 void sgemm_onednn(enum CBLAS_ORDER order, enum CBLAS_TRANSPOSE op_A, enum CBLAS_TRANSPOSE op_B, blasint m, blasint n,
