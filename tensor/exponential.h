@@ -1,5 +1,5 @@
-/* tensor/exponential.h - e^x, tanh x and log(1 + u) as plain arithmetic: compilers vectorise it, but not a call to the
- * C library.
+/* tensor/exponential.h - e^x, tanh x and log(1 + u) as plain arithmetic: compilers vectorise it (GCC with
+ * -fno-trapping-math), but not a call to the C library.
  *
  * x = n ln 2 + r with |r| <= ln 2 / 2, e^x = 2^n e^r, and e^r by its Taylor series, long enough that the rest is below
  * the rounding error. ln 2 is split so that n times its upper part is exact. The error is at most 2 units in the last

@@ -16,7 +16,8 @@ ROWS = 4096  # whose squares are held at a time
 
 
 class Ridges:
-    """The ridges of rows X [n, d], dense or sparse, on targets Y [n, C], with a penalised or a free intercept.
+    """The ridges of rows X [n, d], dense or sparse, on targets Y [n, C], with a penalised or a free intercept; `parts` are lists of
+    rows that are left out together, each row in one part at most.
 
     Phi = [X | 1] and T = Y or, for a free intercept, X and Y minus their means. With M = Phi^T Phi + lam, and K = Phi Phi^T + lam
     if n <= d, where G = K^-1 (Allen 1974; Golub, Heath and Wahba 1979; J: rows that are left out together):
@@ -29,15 +30,19 @@ class Ridges:
     Y_i - (T - Phi W)_i / (1 - h_i), where a free intercept adds 1/n to h_i.
     """
 
-    def __init__(self, X: Any, Y: np.ndarray, free: bool) -> None:
-        (n, d), self.Y, self.free = X.shape, Y, free
+    def __init__(self, X: Any, Y: np.ndarray, free: bool, parts: Sequence[np.ndarray] = ()) -> None:
+        (n, d), self.Y, self.free, self.parts = X.shape, Y, free, parts
         self.dual, self.apart = n <= d, 0.0
         self.mean = np.asarray(X.mean(0)).ravel() if free else np.zeros(d)
         self.T = Y - Y.mean(0) if free else Y
         # Dense rows are centred: far from 0, their products minus those of the means would cancel.
         self.X = X - self.mean if free and not sparse.issparse(X) else X
         if not self.dual:
-            self.gram, self.pulled = self._bordered(slice(None)), self._pull(slice(None))
+            # The products of all rows are the sum of the parts', which each fit without a part takes off again.
+            rest = np.setdiff1d(np.arange(n), np.concatenate([*parts, []]).astype(int))
+            self.of_parts = [self._products(rows) for rows in parts]
+            every = [self._products(rest), *self.of_parts] if len(rest) else self.of_parts
+            self.gram, self.pulled = (sum(products) for products in zip(*every, strict=True))
             return
         K = _dense(self.X @ self.X.T)
         if free:
@@ -46,16 +51,13 @@ class Ridges:
             self.apart = np.trace(K) / n + np.finfo(float).tiny  # an eigenvalue for the vector 1, which has 0 in K
         self.gram = K + (self.apart / n if free else 1)
 
-    def _bordered(self, rows):
-        """[X | 1]^T [X | 1] of some rows."""
-        X, d = self.X[rows], self.X.shape[1]
+    def _products(self, rows):
+        """([X | 1]^T [X | 1], [X | 1]^T Y) of some rows."""
+        X, Y, d = self.X[rows], self.Y[rows], self.X.shape[1]
         G = np.empty((d + 1, d + 1))
         G[:d, :d], G[d, :d], G[d, d] = _dense(X.T @ X), np.asarray(X.sum(0)).ravel(), X.shape[0]
         G[:d, d] = G[d, :d]
-        return G
-
-    def _pull(self, rows):
-        return np.concatenate([self.X[rows].T @ self.Y[rows], self.Y[rows].sum(0)[None]])
+        return G, np.concatenate([X.T @ Y, Y.sum(0)[None]])
 
     def _primal(self, M, B, lam):
         penalty = np.full(len(M), float(lam))
@@ -77,18 +79,16 @@ class Ridges:
         W = self.X.T @ dual
         return W, self.Y.mean(0)[None] - self.mean @ W if self.free else dual.sum(0)[None]
 
-    def without(self, parts: Sequence[np.ndarray], lam: float) -> np.ndarray:
+    def without(self, lam: float) -> np.ndarray:
         """The logits of the rows of each part by the fit of the rows outside it, one part after the other."""
-        found = []
         if self.dual:
             G = self._inverse(lam)
             dual = G @ self.T
-        for rows in parts:
-            if self.dual:
-                found.append(self.Y[rows] - _solve(G[np.ix_(rows, rows)], dual[rows]))
-            else:
-                W = self._primal(self.gram - self._bordered(rows), self.pulled - self._pull(rows), lam)
-                found.append(self.X[rows] @ W[:-1] + W[-1])
+            return np.concatenate([self.Y[rows] - _solve(G[np.ix_(rows, rows)], dual[rows]) for rows in self.parts])
+        found = []
+        for rows, (gram, pulled) in zip(self.parts, self.of_parts, strict=True):
+            W = self._primal(self.gram - gram, self.pulled - pulled, lam)
+            found.append(self.X[rows] @ W[:-1] + W[-1])
         return np.concatenate(found)
 
     def alone(self, penalties: ArrayLike) -> np.ndarray:

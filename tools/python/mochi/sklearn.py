@@ -198,7 +198,8 @@ class _HeadClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classif
             W, b = self._fitted(X[others], Y[others], None)
             return X[rows] @ W + b
 
-        return _temperature_of(label, lambda parts: np.concatenate([without(rows) for rows in parts]))
+        parts = _folds(label)
+        return _temperature_of(label, parts, np.concatenate([without(rows) for rows in parts])) if parts else 1.0
 
     def _readout(self, X, label, weight, tune=False):
         """The readout of `mochi fit` on the distinct rows: its temperature, and the regularisation it chooses."""
@@ -335,7 +336,8 @@ class RidgeHead(_HeadClassifier):
                 f"{type(self).__name__}: sparse rows {list(X.shape)} take {X.shape[0]} x {min(X.shape)} dense numbers; "
                 "RidgeHead takes less"
             )
-        ridges = Ridges(X, np.eye(max(2, label.max() + 1))[label], self.intercept == "free")
+        parts = _folds(label) if self.calibrated else []
+        ridges = Ridges(X, np.eye(max(2, label.max() + 1))[label], self.intercept == "free", parts)
         self._ridges = ridges, label, whole
         return X
 
@@ -343,7 +345,7 @@ class RidgeHead(_HeadClassifier):
         if self._ridges is None:
             return self._temperature_of_folds(X, label, weight)
         ridges, label, _ = self._ridges
-        return _temperature_of(label, lambda parts: ridges.without(parts, self.lam_))
+        return _temperature_of(label, ridges.parts, ridges.without(self.lam_)) if ridges.parts else 1.0
 
     def _fitted(self, X, Y, weight):
         """More than d sparse rows are fitted by X^T X [d, d], the primal system of models/heads/ridge.c; many rows of many columns
@@ -863,15 +865,18 @@ def _variances(X, weight):
     return s, MOST_COLUMN * varying[(len(varying) - 1) // 2] if len(varying) else 0.0
 
 
-def _temperature_of(label, without):
-    """The temperature from the logits without(folds) of the rows of each fold by a fit of the others; 1 if there are none. Within
-    each class rows go to the folds in turn; the row of a class of one is in every fit."""
+def _folds(label):
+    """The rows of each fold, to which the rows of a class go in turn; the row of a class of one is in every fit."""
     fold = np.full(len(label), -1)
     for c in range(label.max() + 1):
         rows = np.flatnonzero(label == c)
         fold[rows] = np.arange(len(rows)) % FOLDS if len(rows) > 1 else -1
-    parts = [rows for rows in (np.flatnonzero(fold == k) for k in range(FOLDS)) if len(rows)]
-    return _at_temperature(without(parts), label[np.concatenate(parts)])[0] if parts else 1.0
+    return [rows for rows in (np.flatnonzero(fold == k) for k in range(FOLDS)) if len(rows)]
+
+
+def _temperature_of(label, parts, logits):
+    """The temperature from the logits of the rows of each part by a fit of the others."""
+    return _at_temperature(logits, label[np.concatenate(parts)])[0]
 
 
 def _at_temperature(logits, label):
