@@ -132,10 +132,12 @@ class Installation:
                               stdin=subprocess.DEVNULL)
 
     def missing(self, command):
-        """Returns the data sets that a command names and that are missing."""
+        """Returns the data sets and files of weights that a command names and that are missing."""
         known = {line.split()[0] for line in self.run("mochi data list").stdout.splitlines()}
-        named = re.findall(r"--data ([a-z0-9,-]+)", command)
-        return [name for words in named for name in words.split(",") if name not in known]
+        known |= {path.stem for path in (ROOT / "train/data").glob("*.pool")}
+        named = re.findall(r"--(?:data|pool) ([a-z0-9,-]+)", command)
+        weights = [path for path in re.findall(r"--weights (\S+[.]safetensors)", command) if not (self.here / path).exists()]
+        return [name for words in named for name in words.split(",") if name not in known] + weights
 
 
 def check_figures(guides, place, options):
