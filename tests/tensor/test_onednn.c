@@ -23,12 +23,11 @@ __attribute__((visibility("default"))) int posix_memalign(void **memory, size_t 
     return *memory ? 0 : ENOMEM;
 }
 
-/* Narrow, so that oneDNN multiplies on any processor. */
-enum { M = 30, N = 90, K = 300 };
-static float A[M * K], B[K * N], C[M * N];
+enum { NARROW = 30 /* rows that oneDNN multiplies on any processor */, WIDE = 70, N = 90, K = 300 };
+static float A[WIDE * K], B[K * N], C[WIDE * N];
 
 /* C = 2 op(A) op(B) of whole numbers, whose sums are exact in any order; then the same by 3 A B - 0.5 C. */
-static void check_product(enum CBLAS_TRANSPOSE op_A, enum CBLAS_TRANSPOSE op_B) {
+static void check_product(int M, enum CBLAS_TRANSPOSE op_A, enum CBLAS_TRANSPOSE op_B) {
     for (int i = 0; i < M * K; i++)
         A[i] = (float)(i * 7 % 13 - 6);
     for (int i = 0; i < K * N; i++)
@@ -49,11 +48,11 @@ static void check_product(enum CBLAS_TRANSPOSE op_A, enum CBLAS_TRANSPOSE op_B) 
 }
 
 /* The same of bf16, which these whole numbers are. */
-static void check_bf16(bool turned_A, bool turned_B) {
-    static uint16_t narrow_A[M * K], narrow_B[K * N];
-    static float D[M * N];
+static void check_bf16(int M, bool turned_A, bool turned_B) {
+    static uint16_t narrow_A[WIDE * K], narrow_B[K * N];
+    static float D[WIDE * N];
     uint32_t word;
-    check_product(turned_A ? CblasTrans : CblasNoTrans, turned_B ? CblasTrans : CblasNoTrans);
+    check_product(M, turned_A ? CblasTrans : CblasNoTrans, turned_B ? CblasTrans : CblasNoTrans);
     for (int i = 0; i < M * K; i++)
         narrow_A[i] = (uint16_t)(memcpy(&word, &A[i], 4), word >> 16);
     for (int i = 0; i < K * N; i++)
@@ -91,7 +90,7 @@ TEST(a_signal_is_handled_on_the_threads_stack) {
     assert_int_equal(sigaction(SIGALRM, &look, &before), 0);
     assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
     for (int i = 0; i < 100000 && handled < 2000; i++)
-        sgemm_onednn(CblasRowMajor, CblasNoTrans, CblasNoTrans, M, N, K, 1, A, K, B, N, 0, C, N);
+        sgemm_onednn(CblasRowMajor, CblasNoTrans, CblasNoTrans, WIDE, N, K, 1, A, K, B, N, 0, C, N);
     setitimer(ITIMER_REAL, &never, NULL);
     sigaction(SIGALRM, &before, NULL);
     print_message("%d signals during products\n", (int)handled);
@@ -115,15 +114,16 @@ TEST(without_room_for_code_it_does_not_start) {
 TEST(products_of_bf16_are_those_of_float32) {
     assert_true(onednn_start());
     for (int way = 0; way < 4; way++)
-        check_bf16(way & 1, way & 2);
+        for (int M = NARROW; M <= WIDE; M += WIDE - NARROW)
+            check_bf16(M, way & 1, way & 2);
 }
 
 TEST(a_product_without_memory_is_computed) {
     assert_true(onednn_start());
     for (int way = 0; way < 4; way++) {
         short_of_memory = true;
-        check_product(way & 1 ? CblasTrans : CblasNoTrans, way & 2 ? CblasTrans : CblasNoTrans);
-        check_bf16(way & 1, way & 2);
+        for (int M = NARROW; M <= WIDE; M += WIDE - NARROW)
+            check_bf16(M, way & 1, way & 2); /* and the product of float32 */
         short_of_memory = false;
     }
     print_message("%d requests for memory refused\n", refused);
@@ -132,7 +132,7 @@ TEST(a_product_without_memory_is_computed) {
 
 TEST(the_threads_that_the_host_has_set_stay) {
     omp_set_num_threads(3);
-    check_product(CblasNoTrans, CblasNoTrans);
+    check_product(NARROW, CblasNoTrans, CblasNoTrans);
     assert_int_equal(omp_get_max_threads(), 3);
 }
 

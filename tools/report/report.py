@@ -580,8 +580,8 @@ class Comparison:
         repeats = {"public": "public split", "episode": "episode"}.get(subject["protocol"], "seed") + "s" * (n != 1)
         yield ""
         head = table_of(subject)[3]
-        others = ", ".join(f"{features}: {c['head']}" for i, features, cells in columns if not isinstance(i, str)
-                           for c in list(cells.values())[:1] if c["head"] != head)
+        others = ", ".join(dict.fromkeys(f"{features}: {c['head']}" for i, features, cells in columns if not isinstance(i, str)
+                                         for c in cells.values() if c["head"] != head))
         yield (f"{subject['data']} {subject['task']}, {head} head{f' ({others})' if others else ''}, {subject['metric']} in {unit}, "
                f"n = {n} {repeats}")
         own, pairs = columns[0][1], []  # a difference is of the first file's first column and, of each other list, the same or its first or best

@@ -70,14 +70,14 @@ static float scaled(int64_t m, int64_t n, float beta, float *C, int64_t ldc) {
     return 1;
 }
 
-static bool has_avx512(void) {
-    return (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core;
+static bool has(dnnl_cpu_isa_t isa) {
+    return (dnnl_get_effective_cpu_isa() & isa) == isa;
 }
 
 /* Whether oneDNN multiplies faster than OpenBLAS. For k = 0 it leaves C as it is. */
 static bool is_faster(int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc) {
     bool narrow = (m <= NARROW || n <= NARROW) && lda % ALIASED != 0 && ldb % ALIASED != 0 && ldc % ALIASED != 0;
-    return k > 0 && (narrow || has_avx512());
+    return k > 0 && (narrow || has(dnnl_cpu_isa_avx512_core));
 }
 
 void sgemm_onednn(enum CBLAS_ORDER order, enum CBLAS_TRANSPOSE op_A, enum CBLAS_TRANSPOSE op_B, blasint m, blasint n,
@@ -111,9 +111,7 @@ static dnnl_status_t multiply_bf16(bool transposed_A, bool transposed_B, int64_t
 /* Intel's processors multiply bf16 by vectors (AVX512-BF16) half as fast as float32, and by tiles (AMX) several times
  * as fast; AMD's do it by vectors at twice the rate. */
 bool onednn_has_bf16(void) {
-    dnnl_cpu_isa_t has = dnnl_get_effective_cpu_isa();
-    dnnl_cpu_isa_t needed = __builtin_cpu_is("intel") ? dnnl_cpu_isa_avx512_core_amx : dnnl_cpu_isa_avx512_core_bf16;
-    return (has & needed) == needed;
+    return has(__builtin_cpu_is("intel") ? dnnl_cpu_isa_avx512_core_amx : dnnl_cpu_isa_avx512_core_bf16);
 }
 #else
 static dnnl_status_t multiply_bf16(bool transposed_A, bool transposed_B, int64_t m, int64_t n, int64_t k, float alpha,
@@ -151,13 +149,12 @@ void bf16_gemm_onednn(bool transposed_A, bool transposed_B, int64_t m, int64_t n
 
 const char *onednn_kernels(void) {
     static const struct {
-        unsigned isa;
+        dnnl_cpu_isa_t isa;
         const char *name;
     } known[] = {{dnnl_cpu_isa_avx512_core_amx, "avx512_core_amx"}, {dnnl_cpu_isa_avx512_core_bf16, "avx512_core_bf16"},
         {dnnl_cpu_isa_avx512_core, "avx512_core"}, {dnnl_cpu_isa_avx2, "avx2"}, {dnnl_cpu_isa_sse41, "sse41"}};
-    unsigned has = dnnl_get_effective_cpu_isa();
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if ((has & known[i].isa) == known[i].isa)
+        if (has(known[i].isa))
             return known[i].name;
     return "plain";
 }

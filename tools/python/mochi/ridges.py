@@ -41,8 +41,7 @@ class Ridges:
             # The products of all rows are the sum of the parts', which each fit without a part takes off again.
             rest = np.setdiff1d(np.arange(n), np.concatenate([*parts, []]).astype(int))
             self.of_parts = [self._products(rows) for rows in parts]
-            every = [self._products(rest), *self.of_parts] if len(rest) else self.of_parts
-            self.gram, self.pulled = (sum(products) for products in zip(*every, strict=True))
+            self.gram, self.pulled = (sum(products) for products in zip(self._products(rest), *self.of_parts, strict=True))
             return
         K = _dense(self.X @ self.X.T)
         if free:
@@ -79,17 +78,17 @@ class Ridges:
         W = self.X.T @ dual
         return W, self.Y.mean(0)[None] - self.mean @ W if self.free else dual.sum(0)[None]
 
-    def without(self, lam: float) -> np.ndarray:
-        """The logits of the rows of each part by the fit of the rows outside it, one part after the other."""
+    def without(self, lam: float) -> list[np.ndarray]:
+        """The logits of the rows of each part by the fit of the rows outside it."""
         if self.dual:
             G = self._inverse(lam)
             dual = G @ self.T
-            return np.concatenate([self.Y[rows] - _solve(G[np.ix_(rows, rows)], dual[rows]) for rows in self.parts])
+            return [self.Y[rows] - _solve(G[np.ix_(rows, rows)], dual[rows]) for rows in self.parts]
         found = []
         for rows, (gram, pulled) in zip(self.parts, self.of_parts, strict=True):
             W = self._primal(self.gram - gram, self.pulled - pulled, lam)
             found.append(self.X[rows] @ W[:-1] + W[-1])
-        return np.concatenate(found)
+        return found
 
     def alone(self, penalties: ArrayLike) -> np.ndarray:
         """Logits [values, C, n] of each row by a fit without it, at each penalty above 0."""

@@ -199,7 +199,7 @@ class _HeadClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classif
             return X[rows] @ W + b
 
         parts = _folds(label)
-        return _temperature_of(label, parts, np.concatenate([without(rows) for rows in parts])) if parts else 1.0
+        return _temperature_of(label, parts, [without(rows) for rows in parts])
 
     def _readout(self, X, label, weight, tune=False):
         """The readout of `mochi fit` on the distinct rows: its temperature, and the regularisation it chooses."""
@@ -345,7 +345,7 @@ class RidgeHead(_HeadClassifier):
         if self._ridges is None:
             return self._temperature_of_folds(X, label, weight)
         ridges, label, _ = self._ridges
-        return _temperature_of(label, ridges.parts, ridges.without(self.lam_)) if ridges.parts else 1.0
+        return _temperature_of(label, ridges.parts, ridges.without(self.lam_))
 
     def _fitted(self, X, Y, weight):
         """More than d sparse rows are fitted by X^T X [d, d], the primal system of models/heads/ridge.c; many rows of many columns
@@ -875,8 +875,8 @@ def _folds(label):
 
 
 def _temperature_of(label, parts, logits):
-    """The temperature from the logits of the rows of each part by a fit of the others."""
-    return _at_temperature(logits, label[np.concatenate(parts)])[0]
+    """The temperature from the logits of the rows of each part by a fit of the others; 1 if there are no parts."""
+    return _at_temperature(np.concatenate(logits), label[np.concatenate(parts)])[0] if parts else 1.0
 
 
 def _at_temperature(logits, label):
